@@ -1,0 +1,93 @@
+"""`ls` stays cheap, and imports go one way: cli → service → core, adapters → model → errors."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tmuxorch
+from tests.conftest import World
+
+PACKAGE = Path(tmuxorch.__file__).parent
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in PACKAGE.rglob("*.py")
+}
+HEAVY = {"textual", "git", "libtmux", "psutil", "rich", "click"}
+IMPURE = {"os", "sqlite3", "subprocess", "psutil", "time", "socket", "shutil", "pathlib", "signal"}
+BESIDE_MODEL = {"config", "config_rules", "paths", "profiles"}
+# The rooms that a module of each room may look into; a room is the first name below the package.
+ALLOWED = {
+    "errors": {"errors"},
+    "model": {"model", "errors"},
+    **dict.fromkeys(BESIDE_MODEL, {"model", "errors"} | BESIDE_MODEL),
+    "core": {"core", "model", "errors"},
+    "adapters": {"adapters", "shim", "model", "errors", "paths", "core.observation"},
+    "service": {"service", "core", "adapters", "model", "errors", "shim", ""} | BESIDE_MODEL,
+    "cli": {"cli", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
+    "shim": set(),
+    "": set(),
+}
+
+
+def imported(module: str) -> Iterator[str]:
+    """The full names of everything the module imports, anywhere in it."""
+    path = MODULES[module]
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")[: 1 - node.level or None] if node.level else []
+            origin = ".".join([*parts, *filter(None, [node.module])])
+            yield from (
+                f"{origin}.{alias.name}" if f"{origin}.{alias.name}" in MODULES else origin
+                for alias in node.names
+            )
+
+
+def room(module: str) -> str:
+    return module.removeprefix("tmuxorch").removeprefix(".").partition(".")[0]
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_a_module_imports_only_what_is_below_it(module: str) -> None:
+    assert room(module) in ALLOWED, "a new room: say what it may import"
+    allowed = ALLOWED[room(module)]
+    own = {name for name in imported(module) if name.split(".")[0] == "tmuxorch"}
+    wrong = {n for n in own if not {room(n), n.removeprefix("tmuxorch.")} & set(allowed)}
+    assert not wrong
+
+
+@pytest.mark.parametrize("module", sorted(m for m in MODULES if room(m) in {"core", "model"}))
+def test_what_decides_touches_nothing(module: str) -> None:
+    assert not {name for name in imported(module) if name.split(".")[0] in IMPURE}
+
+
+@pytest.mark.parametrize("arguments", [["ls"], ["ls", "--json"], ["ls", "--all", "--json"]])
+def test_ls_imports_nothing_heavy(world: World, arguments: list[str]) -> None:
+    world.new("-n", "a", "--no-wait", "--", "sleep", "1000")
+    script = (
+        "import atexit, json, sys\n"
+        "atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
+        "from tmuxorch.cli.main import main\n"
+        f"main({arguments!r})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=world.repo,
+        env=world.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert '"a"' in done.stdout or " a " in done.stdout
+    modules = {name.partition(".")[0] for name in json.loads(done.stderr)}
+    assert "sqlite3" in modules, "the list of modules was not read"
+    assert not modules & HEAVY

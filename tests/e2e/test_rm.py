@@ -1,0 +1,207 @@
+"""`rm`: nothing is left of a worker but what could have been lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.conftest import World, wait_for
+
+SLEEP = ("--", "sleep", "1000")
+HISTORY_KEYS = {
+    *("id", "name", "repo", "task", "agent", "branch", "base_commit", "head_commit", "reason"),
+    *("exit", "created_at", "removed_at", "duration_s", "commits", "files_changed", "insertions"),
+    *("deletions", "salvage_ref", "branch_kept", "restored_at", "last_screen"),
+}
+
+
+def commit_in(world: World, worker: dict[str, Any], name: str = "done.txt") -> str:
+    tree = Path(worker["worktree"])
+    (tree / name).write_text("done\n")
+    world.git("add", name, cwd=tree)
+    world.git("commit", "-q", "-m", f"add {name}", cwd=tree)
+    return world.git("rev-parse", "HEAD", cwd=tree).strip()
+
+
+def salvage_refs(world: World) -> list[str]:
+    return world.git("for-each-ref", "--format=%(refname)", "refs/tmuxorch").split()
+
+
+def test_a_worker_without_work_goes_without_a_question_or_a_trace(world: World) -> None:
+    script = "sleep 1000 & setsid sleep 1000 & echo busy; exec sleep 1000"
+    made = world.new("-n", "a", "the task", "--", "sh", "-c", script)
+    wait_for(lambda: "busy" in world.screen(made["tmux"]["pane"]))
+    [removed] = world.json("rm", "a")
+    world.assert_nothing_left()
+    assert salvage_refs(world) == []
+    assert world.json("ls") == []
+    assert not Path(made["worktree"]).exists()
+    assert world.git("status", "--porcelain") == ""
+    [row] = world.json("history")
+    assert row == removed
+    assert set(row) >= HISTORY_KEYS
+    assert (row["id"], row["name"], row["task"]) == (made["id"], "a", "the task")
+    assert (row["reason"], row["commits"], row["files_changed"]) == ("user", 0, 0)
+    assert (row["salvage_ref"], row["branch_kept"], row["restored_at"]) == (None, False, None)
+    assert row["base_commit"] == row["head_commit"] == made["base_commit"]
+    assert isinstance(row["duration_s"], float)
+    assert set(row["exit"]) == {"code", "signal"}
+    assert row["last_screen"] == "busy"
+
+
+@pytest.mark.parametrize("name", ["README", "new.txt", "secret.log"])
+def test_uncommitted_work_is_refused_without_yes_and_untouched(world: World, name: str) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    path = Path(made["worktree"]) / name
+    path.write_text("work\n")
+    done = world.run("rm", "a", ok=False)
+    assert done.returncode == 1
+    assert "-y" in done.stderr
+    assert name in done.stderr
+    assert path.read_text() == "work\n"
+    [row] = world.json("ls")
+    assert row["process"]["alive"] is True
+    assert world.marked_panes() == [made["id"]]
+    assert world.json("history") == []
+    assert salvage_refs(world) == []
+
+
+def test_commits_are_refused_without_yes_and_kept_on_their_branch(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    commit = commit_in(world, made)
+    done = world.run("rm", "a", ok=False)
+    assert done.returncode == 1
+    assert "commit" in done.stderr
+    assert world.marked_panes() == [made["id"]]
+    [row] = world.json("rm", "-y", "a")
+    assert row["branch_kept"] is True
+    assert (row["commits"], row["files_changed"], row["insertions"]) == (1, 1, 1)
+    assert row["head_commit"] == commit
+    assert world.git("rev-parse", "tmuxorch/a").strip() == commit
+    assert world.linked_worktrees() == []
+    assert world.marked_panes() == []
+
+
+def test_one_with_work_among_several_stops_them_all(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    world.new("-n", "b", *SLEEP)
+    (Path(made["worktree"]) / "new.txt").write_text("work\n")
+    done = world.run("rm", "b", "a", ok=False)
+    assert done.returncode == 1
+    assert len(world.marked_panes()) == 2
+
+
+def test_yes_saves_staged_unstaged_untracked_and_ignored_files(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    tree = Path(made["worktree"])
+    (tree / "staged.txt").write_text("staged\n")
+    world.git("add", "staged.txt", cwd=tree)
+    (tree / "README").write_text("changed\n")
+    (tree / "new.txt").write_text("new\n")
+    (tree / "secret.log").write_text("secret\n")
+    [row] = world.json("rm", "-y", "a")
+    ref = row["salvage_ref"]
+    assert ref.startswith("refs/tmuxorch/salvage/")
+    assert ref in salvage_refs(world)
+    for name, text in (("staged.txt", "staged"), ("README", "changed"), ("new.txt", "new")):
+        assert world.git("show", f"{ref}:{name}") == f"{text}\n"
+    assert "secret.log" not in world.git("ls-tree", "-r", "--name-only", ref)
+    archives = [p for p in (world.state / "archive").rglob("*") if p.is_file()]
+    assert any(b"secret\n" in p.read_bytes() for p in archives)
+    assert all(p.stat().st_mode & 0o077 == 0 for p in archives)
+    assert row["branch_kept"] is False
+    world.assert_nothing_left()
+
+
+def test_the_branch_stays_on_demand(world: World) -> None:
+    world.new("-n", "a", *SLEEP)
+    [row] = world.json("rm", "--keep-branch", "a")
+    assert row["branch_kept"] is True
+    assert "tmuxorch/a" in world.branches()
+
+
+def test_a_new_worker_does_not_take_over_a_kept_branch(world: World) -> None:
+    commit = commit_in(world, world.new("-n", "a", *SLEEP))
+    world.run("rm", "-y", "a")
+    again = world.new("-n", "a", *SLEEP)
+    assert again["branch"] != "tmuxorch/a"
+    world.run("rm", "a")
+    assert world.git("rev-parse", "tmuxorch/a").strip() == commit
+
+
+def test_a_detached_heads_commit_is_kept(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    world.git("checkout", "-q", "--detach", cwd=Path(made["worktree"]))
+    commit = commit_in(world, made)
+    assert world.run("rm", "a", ok=False).returncode == 1
+    [row] = world.json("rm", "-y", "a")
+    held = world.git("for-each-ref", "--contains", commit, "--format=%(refname)").split()
+    assert row["salvage_ref"] in held
+
+
+def test_a_stopped_and_a_crashed_worker_are_removed_too(world: World) -> None:
+    world.new("-n", "stopped", *SLEEP)
+    world.run("stop", "stopped")
+    crashed = world.new("-n", "crashed", *SLEEP)
+    psutil.Process(crashed["process"]["pid"]).kill()
+    wait_for(lambda: [a for a in world.json("ls") if a["status"] == "crashed"])
+    rows = world.json("rm", "stopped", "crashed")
+    assert [row["name"] for row in rows] == ["stopped", "crashed"]
+    assert rows[1]["exit"] == {"code": None, "signal": 9}
+    world.assert_nothing_left()
+
+
+def test_a_worker_whose_window_was_closed_by_hand_is_removed(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    world.tmux("kill-window", "-t", made["tmux"]["window"])
+    wait_for(lambda: not world.processes(made["id"]))
+    world.run("rm", "a")
+    world.assert_nothing_left()
+
+
+def test_a_worker_whose_server_is_gone_is_removed(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    world.tmux("kill-server")
+    wait_for(lambda: not world.processes(made["id"]))
+    world.run("rm", "a")
+    world.assert_nothing_left()
+
+
+def test_the_same_name_twice_is_removed_once(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    assert len(world.json("rm", "a", made["id"])) == 1
+
+
+def test_an_agent_cannot_remove_itself_from_inside(world: World) -> None:
+    script = "until [ -e go ]; do sleep 0.05; done; tmuxorch rm -y a 2>said; echo $? >status; cat"
+    made = world.new("-n", "a", "--", "sh", "-c", script)
+    tree = Path(made["worktree"])
+    (tree / "go").touch()
+    wait_for(lambda: (tree / "status").exists() and (tree / "status").read_text())
+    assert (tree / "status").read_text() == "1\n"
+    assert "another terminal" in (tree / "said").read_text()
+    assert world.json("ls")[0]["process"]["alive"] is True
+
+
+def test_history_is_newest_first_searched_and_limited(world: World) -> None:
+    other = world.make_repo("other")
+    for name, task, repo in (
+        ("one", "paint the fence", world.repo),
+        ("two", "mow 100% of_the lawn", world.repo),
+        ("three", "paint the door", other),
+    ):
+        world.new("-n", name, task, "--no-wait", *SLEEP, cwd=repo)
+        world.run("rm", name, cwd=repo)
+    names = [row["name"] for row in world.json("history")]
+    assert names == ["three", "two", "one"]
+    assert [row["name"] for row in world.json("history", "paint")] == ["three", "one"]
+    assert [row["name"] for row in world.json("history", "100%")] == ["two"]
+    assert world.json("history", "%%") == []
+    assert [row["name"] for row in world.json("history", "-n", "1")] == ["three"]
+    assert [row["name"] for row in world.json("history", "--repo", str(other))] == ["three"]
+    text = world.run("history").stdout
+    assert "paint the fence" in text
+    assert "user" in text

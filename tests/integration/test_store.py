@@ -1,0 +1,230 @@
+"""The store on real SQLite files."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tmuxorch.adapters.store import Store, open_store, open_store_for_reading
+from tmuxorch.errors import NameTaken, StateConflict, StoreUnusable
+from tmuxorch.model import (
+    Agent,
+    AgentId,
+    Exit,
+    HistoryEntry,
+    Kind,
+    PaneId,
+    Place,
+    ProcessId,
+    Reason,
+    State,
+    Status,
+    WindowId,
+)
+
+ME = ProcessId("boot", 1, 100, 2000, 3)
+OTHER = ProcessId("boot", 1, 101, 2001, 4)
+
+
+def make_agent(number: int = 1) -> Agent:
+    return Agent(
+        id=AgentId(f"{number:012x}"),
+        name=f"worker-{number}",
+        repo="/repo",
+        task="say\n\u4f60\u597d 'quoted'",
+        agent="claude",
+        kind=Kind.WORKER,
+        state=State.CREATING,
+        status=Status.STARTING,
+        branch=f"tmuxorch/worker-{number}",
+        branch_made=True,
+        base="main",
+        base_commit="c" * 40,
+        worktree=f"/worktrees/{number}",
+        command=("sh", "-c", "echo \udcff"),
+        copied=(".env",),
+        conversation=None,
+        socket="/socket",
+        place=None,
+        process=None,
+        shim=None,
+        owner=ME,
+        step="",
+        reason=None,
+        keep_branch=False,
+        exit=None,
+        stopped=False,
+        restarts=0,
+        created_at=1000.25,
+        started_at=None,
+        ended_at=None,
+        last_activity_at=None,
+    )
+
+
+def make_entry(agent: Agent) -> HistoryEntry:
+    return HistoryEntry(
+        id=agent.id,
+        name=agent.name,
+        repo=agent.repo,
+        task=agent.task,
+        agent=agent.agent,
+        branch=agent.branch,
+        base=agent.base,
+        base_commit=agent.base_commit,
+        head_commit=None,
+        reason=Reason.USER,
+        exit=Exit(None, 9),
+        created_at=agent.created_at,
+        removed_at=1010.5,
+        duration_s=10.25,
+        commits=1,
+        files_changed=2,
+        insertions=3,
+        deletions=4,
+        salvage_ref=None,
+        archive=None,
+        branch_kept=True,
+        restored_at=None,
+        last_screen="bye",
+        kind=agent.kind,
+        command=agent.command,
+        conversation=None,
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = open_store(str(tmp_path))
+    yield opened
+    opened.close()
+
+
+def test_an_agent_survives_a_reload_in_every_field(store: Store, tmp_path: Path) -> None:
+    agent = make_agent()
+    store.add(agent)
+    full = store.swap(
+        agent,
+        expect=[State.CREATING],
+        state=State.EXITED,
+        place=Place("/socket", OTHER, "session", WindowId("@1"), PaneId("%2")),
+        process=OTHER,
+        shim=ME,
+        exit=Exit(3, None),
+        started_at=1001.5,
+        ended_at=1002.75,
+    )
+    reopened = open_store(str(tmp_path))
+    assert reopened.agents() == [full]
+    assert full.exit == Exit(3, None)
+    assert full.place is not None
+    assert full.place.pane == "%2"
+    reopened.close()
+
+
+def test_two_live_agents_of_one_repository_cannot_share_a_name(store: Store) -> None:
+    store.add(make_agent(1))
+    with pytest.raises(NameTaken):
+        store.add(replace(make_agent(2), name="worker-1"))
+    store.add(replace(make_agent(3), name="worker-1", repo="/other"))
+    assert len(store.agents()) == 2
+
+
+def test_of_two_that_saw_the_same_state_only_one_changes_it(store: Store) -> None:
+    agent = make_agent()
+    store.add(agent)
+    store.swap(agent, expect=[State.CREATING], state=State.RUNNING, owner=None)
+    with pytest.raises(StateConflict):
+        store.swap(agent, expect=[State.CREATING], state=State.REMOVING)
+    running = store.agents()[0]
+    taken = store.swap(running, expect=[State.RUNNING], state=State.REMOVING, owner=OTHER)
+    with pytest.raises(StateConflict):
+        store.swap(running, expect=[State.RUNNING, State.REMOVING], state=State.RUNNING)
+    assert store.agents() == [taken]
+
+
+def test_history_and_the_end_of_the_agent_are_one_transaction(store: Store) -> None:
+    agent = make_agent()
+    store.add(agent)
+    with pytest.raises(StateConflict):
+        store.bury(agent, make_entry(agent), step="buried")
+    assert store.history() == [], "a burial that fails writes no history"
+    removing = store.swap(agent, expect=[State.CREATING], state=State.REMOVING)
+    buried = store.bury(removing, make_entry(agent), step="buried")
+    store.bury(buried, replace(make_entry(agent), last_screen="again"), step="buried")
+    (entry,) = store.history()
+    assert entry == make_entry(agent)
+    store.forget(buried)
+    assert store.agents() == []
+
+
+def test_history_is_searched_by_words_and_repository(store: Store) -> None:
+    for number, (name, repo) in enumerate([("fix-login", "/a"), ("fix-css", "/b"), ("docs", "/a")]):
+        agent = replace(make_agent(number), name=name, repo=repo, state=State.REMOVING)
+        store.add(agent)
+        store.bury(agent, replace(make_entry(agent), removed_at=float(number)), step="buried")
+    assert [e.name for e in store.history()] == ["docs", "fix-css", "fix-login"]
+    assert [e.name for e in store.history(search="FIX")] == ["fix-css", "fix-login"]
+    assert [e.name for e in store.history(search="fix login")] == ["fix-login"]
+    assert [e.name for e in store.history(repo="/a", limit=1)] == ["docs"]
+    assert store.history(search="100%") == []
+
+
+def test_an_emptied_database_is_not_taken_for_no_agents(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path))
+    store.add(make_agent())
+    store.close()
+    for name in os.listdir(tmp_path):
+        if name.startswith("tmuxorch.db"):
+            (tmp_path / name).unlink()
+    for opened in (open_store, open_store_for_reading):
+        with pytest.raises(StoreUnusable, match="empty although it was in use"):
+            opened(str(tmp_path))
+
+
+def test_a_damaged_database_is_said_to_be_damaged(tmp_path: Path) -> None:
+    (tmp_path / "tmuxorch.db").write_bytes(b"not a database" * 1000)
+    with pytest.raises(StoreUnusable):
+        open_store(str(tmp_path))
+
+
+def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    open_store(str(tmp_path)).close()
+    with sqlite3.connect(tmp_path / "tmuxorch.db") as db:
+        db.execute("PRAGMA user_version = 999")
+    db.close()
+    with pytest.raises(StoreUnusable, match="newer"):
+        open_store(str(tmp_path))
+
+
+def test_reading_makes_no_store(tmp_path: Path) -> None:
+    assert open_store_for_reading(str(tmp_path)) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_store_keeps_its_promises_to_the_disk(store: Store, tmp_path: Path) -> None:
+    assert (tmp_path / "tmuxorch.db").stat().st_mode & 0o777 == 0o600
+    db = store._db
+    assert db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    assert db.execute("PRAGMA synchronous").fetchone()[0] == 2
+
+
+def _first_use(directory: str, number: int) -> None:
+    store = open_store(directory)
+    store.add(make_agent(number))
+    store.close()
+
+
+def test_sixteen_first_uses_at_once_make_one_store(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    with spawn.Pool(8) as pool:
+        pool.starmap(_first_use, [(str(tmp_path), n) for n in range(1, 17)], chunksize=1)
+    store = open_store(str(tmp_path))
+    assert len(store.agents()) == 16
+    store.close()

@@ -1,0 +1,50 @@
+"""git, seen from outside: one function per thing that is asked of it or done with it."""
+
+from tmuxorch.adapters.git.branches import (
+    Base,
+    Commit,
+    branch_commit,
+    check_branch_name,
+    commits_only_on,
+    delete_branch,
+    holds_nothing,
+    resolve_base,
+)
+from tmuxorch.adapters.git.call import git
+from tmuxorch.adapters.git.changes import WorkStats, diff, work_stats
+from tmuxorch.adapters.git.copies import copy_into_worktree
+from tmuxorch.adapters.git.status import Entry, Status, observe_status
+from tmuxorch.adapters.git.worktrees import (
+    Worktree,
+    add_worktree,
+    list_worktrees,
+    remove_worktree,
+)
+from tmuxorch.adapters.gitdir import Repo, find_repo, git_dir, locate
+
+__all__ = [
+    "Base",
+    "Commit",
+    "Entry",
+    "Repo",
+    "Status",
+    "WorkStats",
+    "Worktree",
+    "add_worktree",
+    "branch_commit",
+    "check_branch_name",
+    "commits_only_on",
+    "copy_into_worktree",
+    "delete_branch",
+    "diff",
+    "find_repo",
+    "git",
+    "git_dir",
+    "holds_nothing",
+    "list_worktrees",
+    "locate",
+    "observe_status",
+    "remove_worktree",
+    "resolve_base",
+    "work_stats",
+]

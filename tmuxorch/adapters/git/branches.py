@@ -1,0 +1,150 @@
+"""Branches, and the commits they start from and hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tmuxorch.adapters.git.call import git, last_words
+from tmuxorch.adapters.git.worktrees import list_worktrees
+from tmuxorch.adapters.gitdir import Repo
+from tmuxorch.errors import BadName, GitFailed
+
+# Refs that do not keep a commit: our own, and those of a moment (a bisect, a stash).
+PASSING_REFS = (
+    "refs/tmuxorch/*",
+    "refs/stash",
+    "refs/bisect/*",
+    "refs/rewritten/*",
+    "refs/worktree/*",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What an agent's branch starts from, as a person knows it and as a commit."""
+
+    name: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    oid: str
+    title: str
+
+
+def resolve_base(repo: Repo, base: str | None, *, cwd: str) -> Base:
+    """The commit to start from; None and HEAD mean what is checked out in `cwd`."""
+    if base in (None, "HEAD", "@"):
+        return _checked_out(cwd)
+    assert base is not None
+    if base.startswith(("-", "^")) or not base.isprintable():
+        raise GitFailed(f"{base!r} cannot be a base: give a branch, a tag or a commit")
+    return _base_by_ref(repo, base) or _base_by_revision(cwd, base)
+
+
+def _checked_out(cwd: str) -> Base:
+    asked = ("rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
+    done = git(cwd, *asked, ok=(0, 128))
+    if done.returncode == 0:
+        commit, name = os.fsdecode(done.stdout).splitlines()
+        return Base(name.removeprefix("refs/heads/"), commit)
+    if git(cwd, "rev-parse", "-q", "--verify", "HEAD", ok=(0, 1)).returncode == 1:
+        raise GitFailed(f"the repository of {cwd} has no commit yet; make one first")
+    raise GitFailed(f"HEAD of {cwd} is broken: {last_words(done.stderr.decode(errors='replace'))}")
+
+
+def _base_by_ref(repo: Repo, base: str) -> Base | None:
+    """A branch, then `remote/branch`, then a tag, then a branch that just one remote has."""
+    if not set(base).isdisjoint("*?[\\^~:"):
+        return None
+    # A tag of a tag peels in two steps, so annotated tags are left to rev-parse.
+    asked = ("for-each-ref", "--format=%(objecttype) %(objectname) %(refname)")
+    places = [f"refs/heads/{base}", f"refs/remotes/{base}", f"refs/tags/{base}"]
+    answer = git(repo.root, *asked, *places, f"refs/remotes/*/{base}").stdout
+    found: dict[str, str | None] = {}
+    for line in os.fsdecode(answer).splitlines():
+        kind, oid, ref = line.split(" ", 2)
+        found[ref] = oid if kind == "commit" else None
+    for ref in places:
+        if ref in found:
+            commit = found[ref]
+            return Base(base, commit) if commit else None
+    remotes = [ref for ref in found if ref.startswith("refs/remotes/") and ref.endswith(f"/{base}")]
+    names = sorted(ref.removeprefix("refs/remotes/") for ref in remotes)
+    if len(names) > 1:
+        raise GitFailed(f"{base} is a branch of several remotes; say {' or '.join(names)}")
+    return Base(names[0], found[remotes[0]] or "") if names else None
+
+
+def _base_by_revision(cwd: str, base: str) -> Base:
+    asked = ("rev-parse", "-q", "--verify")
+    done = git(cwd, *asked, f"{base}^{{commit}}", ok=(0, 1, 128))
+    commit = done.stdout.decode().strip()
+    if done.returncode == 0 and commit.isalnum():
+        return Base(base, commit)
+    if git(cwd, *asked, base, ok=(0, 1, 128)).returncode == 0:
+        raise GitFailed(f"{base} is not a commit: give a branch, a tag or a commit as base")
+    raise GitFailed(f"there is no branch, tag or commit {base} in {cwd}")
+
+
+def check_branch_name(branch: str) -> None:
+    """Refuse what `git check-ref-format --branch` refuses; `@{-1}` and `-` are not expanded."""
+    parts = branch.split("/")
+    wrong = (
+        branch in {"@", "HEAD"}
+        or branch.startswith("-")
+        or branch.endswith(".")
+        or ".." in branch
+        or "@{" in branch
+        or any(not part or part.startswith(".") or part.endswith(".lock") for part in parts)
+        or any(char in " ~^:?*[\\\x7f" or char < " " for char in branch)
+    )
+    if wrong:
+        raise BadName(f"{branch!r} is not a name git takes for a branch")
+
+
+def branch_commit(repo: Repo, branch: str) -> str | None:
+    """The commit a local branch is at; None only if git is sure that there is no such branch."""
+    asked = ("rev-parse", "-q", "--verify", f"refs/heads/{branch}^{{commit}}")
+    done = git(repo.root, *asked, ok=(0, 1))
+    return done.stdout.decode().strip() if done.returncode == 0 else None
+
+
+def delete_branch(repo: Repo, branch: str, *, expected: str) -> None:
+    """Delete a branch that is still at `expected`; one that has gone already is no failure.
+
+    A branch that moved or is checked out in some worktree is kept, with GitFailed.
+    """
+    for worktree in list_worktrees(repo):
+        if worktree.branch == branch:
+            raise GitFailed(f"the branch {branch} was kept: {worktree.path} has it checked out")
+    try:
+        git(repo.root, "update-ref", "-d", f"refs/heads/{branch}", expected)
+    except GitFailed:
+        now = branch_commit(repo, branch)
+        if now == expected:
+            raise
+        if now is not None:
+            raise GitFailed(
+                f"the branch {branch} was kept: it moved from {expected[:10]} to {now[:10]}"
+            ) from None
+    # What `push -u` noted about the branch; status 128 where there is nothing.
+    git(repo.root, "config", "--remove-section", f"branch.{branch}", ok=(0, 128, 255))
+
+
+def commits_only_on(repo: Repo, tips: Sequence[str], *, besides: str | None) -> tuple[Commit, ...]:
+    """The commits of `tips` that no lasting ref but the branch `besides` reaches, newest first."""
+    ignored = [*PASSING_REFS, *([f"refs/heads/{besides}"] if besides else [])]
+    excluded = [f"--exclude={ref}" for ref in ignored]
+    asked = ("rev-list", "--encoding=UTF-8", "--format=%s", *tips, "--not", *excluded)
+    lines = git(repo.root, *asked, "--glob=refs/*").stdout.decode(errors="replace").split("\n")
+    pairs = zip(lines[::2], lines[1::2], strict=False)
+    return tuple(Commit(oid.removeprefix("commit "), title) for oid, title in pairs)
+
+
+def holds_nothing(repo: Repo, branch: str) -> bool:
+    """Whether every commit of `branch` is reachable from another lasting ref."""
+    return not commits_only_on(repo, [f"refs/heads/{branch}"], besides=branch)

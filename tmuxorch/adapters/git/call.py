@@ -1,0 +1,83 @@
+"""How git is called: as a quiet question, or as the person would."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from tmuxorch.adapters.run import Completed, Timeout, run
+from tmuxorch.errors import GitFailed
+
+LOOK_S = 120.0
+CHECKOUT_S = 3600.0
+# What a person sets on purpose. The rest (GIT_DIR and its like, set by hooks and by `git -c`)
+# would send `git -C` elsewhere.
+KEPT_VARIABLES = (
+    "GIT_ASKPASS", "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_COUNT", "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_KEY_", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_VALUE_",
+    "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_LFS_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_",
+)  # fmt: skip
+# Our own questions run none of the repository's programs.
+QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+
+
+def git(
+    directory: str,
+    *arguments: str,
+    ok: Collection[int] = (0,),
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = LOOK_S,
+) -> Completed:
+    """Ask git in `directory`, with no hook and no lock it can do without.
+
+    Another status than `ok`, a timeout and a missing git raise GitFailed.
+    """
+    quiet = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(env or {})}
+    done = call_git(directory, [*QUIET, *arguments], env=quiet, stdin=stdin, timeout_s=timeout_s)
+    if done.returncode not in ok:
+        said = done.stderr.decode(errors="replace")
+        raise GitFailed(
+            f"git {arguments[0]} failed in {directory}: {last_words(said)}", stderr=said
+        )
+    return done
+
+
+def call_git(
+    directory: str,
+    arguments: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    timeout_s: float,
+    stdin: bytes | None = None,
+    on_output: Callable[[bytes], None] | None = None,
+) -> Completed:
+    """Run git as the person would, hooks and all, whatever its status; no prompts."""
+    try:
+        return run(
+            ("git", "-C", directory, *arguments),
+            env={**_environment(), "GIT_TERMINAL_PROMPT": "0", **env},
+            timeout_s=timeout_s,
+            stdin=stdin,
+            on_output=on_output,
+        )
+    except FileNotFoundError:
+        raise GitFailed("git was not found on the PATH; install git 2.34 or newer") from None
+    except Timeout as late:
+        raise GitFailed(f"git in {directory} was stopped: {late}") from None
+
+
+def _environment() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith(KEPT_VARIABLES)
+    }
+
+
+def last_words(said: str) -> str:
+    """The line of git's errors that says why: the last fatal one, not the hints after it."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    blunt = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+    words = (blunt or lines or ["it did not say why"])[-1]
+    return words.removeprefix("fatal: ").removeprefix("error: ")

@@ -1,0 +1,216 @@
+"""A worktree as commits: what is in its files, in its index and in its half-done operation.
+
+A snapshot is a commit whose tree is the files as they are. Its message holds, after the
+title, one line of JSON with what a tree cannot hold; its parents keep every commit that would
+otherwise go with the worktree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from tmuxorch.adapters.git.call import git, last_words
+from tmuxorch.adapters.git.index import (
+    PLAIN_INDEX,
+    IndexEntry,
+    clear_flags,
+    hiding,
+    observe_special_entries,
+    temporary_index,
+)
+from tmuxorch.adapters.git.proof import not_added, observe_inexact
+from tmuxorch.adapters.git.status import Status, observe_status
+from tmuxorch.adapters.git.threatened import observe_threatened
+from tmuxorch.adapters.gitdir import git_dir
+from tmuxorch.errors import CannotSave, GitFailed
+
+SAVE_S = 3600.0
+ALL_REFS = ("--glob=refs/*",)
+# No signature, no advice, and no objection to line endings or to a repository in a repository.
+UNASKED = (
+    *PLAIN_INDEX,
+    *("-c", "core.safecrlf=false"),
+    *("-c", "advice.addEmbeddedRepo=false"),
+    *("-c", "i18n.commitEncoding=UTF-8"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a snapshot's message says; `head` is None before the first commit.
+
+    `branch` is what HEAD was on, None if detached. `staged` is the commit of the index's tree,
+    `conflicts` the one of its unmerged entries, each as `<stage>/<path>`. `unfiltered` names
+    the filters that could not run, so that their files are stored as they are. `tip` is where
+    the agent's branch was, `path` where a nested repository was.
+    """
+
+    head: str | None
+    branch: str | None
+    staged: str
+    conflicts: str | None = None
+    unfiltered: tuple[str, ...] = ()
+    empty_directories: tuple[str, ...] = ()
+    tip: str | None = None
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot that was taken; `inexact` are files that git keeps in another form.
+
+    Of the repositories inside it holds at most the name of a commit.
+    """
+
+    commit: str
+    inexact: tuple[str, ...] = ()
+
+
+def take_snapshot(
+    top: str,
+    *,
+    keepers: Sequence[str] = ALL_REFS,
+    also: Sequence[str] = (),
+    tip: str | None = None,
+    path: str = "",
+    marker: Mapping[str, str] | None = None,
+) -> Snapshot:
+    """Commit what is in the worktree `top` and prove that it is all there; no ref is made.
+
+    `keepers` are rev-list arguments for the refs that outlive it, `also` are commits to keep
+    in any case, `marker` is for the environment of filters. HEAD, index, stash and refs stay
+    untouched. CannotSave says what could not be proved.
+    """
+    own = git_dir(top)
+    special = observe_special_entries(top)
+    staged_tree, conflicts_tree = _write_staged(top, own, special)
+    with temporary_index(own) as env:
+        clear_flags(top, hiding(top, special), env)
+        unfiltered: tuple[str, ...] = ()
+        env.update(marker or {})
+        status, said = _add_all(top, env, ())
+        if not_added(status):
+            unfiltered = _filters(top)
+            status, said = _add_all(top, env, unfilter(unfiltered))
+        if left := not_added(status):
+            raise CannotSave(f"{top}/{left[0]} could not be saved: {said}")
+        inexact = tuple(observe_inexact(top, status))
+        tree = _write_tree(top, env)
+        empty = tuple(_empty_directories(top, env))
+    staged, conflicts = _commit_staged(top, staged_tree, conflicts_tree, status.head)
+    facts = Facts(status.head, status.branch, staged, conflicts, unfiltered, empty, tip, path)
+    commit = _commit_all(top, own, tree, facts, keepers, also)
+    return Snapshot(commit, inexact)
+
+
+def take_index_snapshot(
+    directory: str,
+    own: str,
+    *,
+    head: str | None,
+    branch: str | None,
+    keepers: Sequence[str],
+    also: Sequence[str],
+    tip: str | None,
+) -> Snapshot:
+    """The same of a worktree whose files have gone: its index and commits are what is left."""
+    special = observe_special_entries(directory, {"GIT_INDEX_FILE": f"{own}/index"})
+    tree, conflicts_tree = _write_staged(directory, own, special)
+    staged, conflicts = _commit_staged(directory, tree, conflicts_tree, head)
+    facts = Facts(head, branch, staged, conflicts, tip=tip)
+    return Snapshot(_commit_all(directory, own, tree, facts, keepers, also))
+
+
+def read_facts(directory: str, commit: str) -> Facts:
+    """What the message of a snapshot says."""
+    text = git(directory, "cat-file", "commit", commit).stdout.decode(errors="surrogateescape")
+    try:
+        said = json.loads(text.rstrip("\n").rpartition("\n")[2])
+        for name in ("unfiltered", "empty_directories"):
+            said[name] = tuple(said[name])
+        return Facts(**said)
+    except (ValueError, KeyError, TypeError):
+        raise GitFailed(f"{commit[:10]} in {directory} is not a snapshot of tmuxorch") from None
+
+
+def unfilter(names: Iterable[str]) -> tuple[str, ...]:
+    """git options that store and write files as they are, without these filters."""
+    settings = ("clean=", "smudge=", "process=", "required=false")
+    return tuple(x for name in names for s in settings for x in ("-c", f"filter.{name}.{s}"))
+
+
+def _filters(top: str) -> tuple[str, ...]:
+    asked = ("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
+    keys = os.fsdecode(git(top, *asked, ok=(0, 1)).stdout).split("\0")
+    names = (key.removeprefix("filter.").rpartition(".")[0] for key in keys)
+    return tuple(dict.fromkeys(name for name in names if name and "=" not in name))
+
+
+def _add_all(top: str, env: Mapping[str, str], options: Sequence[str]) -> tuple[Status, str]:
+    """Add what can be added, then look at what is left; the look is what counts."""
+    asked = (*UNASKED, *options, "add", "-A", "--ignore-errors")
+    done = git(top, *asked, env=env, ok=range(256), timeout_s=SAVE_S)
+    said = last_words(done.stderr.decode(errors="replace"))
+    return observe_status(top, *UNASKED, *options, env=env), said
+
+
+def _write_staged(top: str, own: str, special: Iterable[IndexEntry]) -> tuple[str, str | None]:
+    """The tree of the index, and one of its unmerged entries as `<stage>/<path>`."""
+    unmerged = [entry for entry in special if entry.stage]
+    with temporary_index(own) as env:
+        if not unmerged:
+            return _write_tree(top, env), None
+        gone = (f"0 {'0' * len(e.oid)}\t{e.path}\0" for e in unmerged)
+        kept = (f"{e.mode} {e.oid} 0\t{e.stage}/{e.path}\0" for e in unmerged)
+        other = {"GIT_INDEX_FILE": env["GIT_INDEX_FILE"] + "-conflicts"}
+        for target, lines in ((env, gone), (other, kept)):
+            asked = (*UNASKED, "update-index", "-z", "--index-info")
+            git(top, *asked, env=target, stdin=os.fsencode("".join(lines)))
+        return _write_tree(top, env), _write_tree(top, other)
+
+
+def _write_tree(top: str, env: Mapping[str, str]) -> str:
+    return git(top, *UNASKED, "write-tree", env=env, timeout_s=SAVE_S).stdout.decode().strip()
+
+
+def _commit_staged(
+    top: str, tree: str, conflicts_tree: str | None, head: str | None
+) -> tuple[str, str | None]:
+    conflicts = _commit(top, conflicts_tree, [], "conflicts") if conflicts_tree else None
+    return _commit(top, tree, [head] if head else [], "index"), conflicts
+
+
+def _commit_all(
+    top: str, own: str, tree: str, facts: Facts, keepers: Sequence[str], also: Sequence[str]
+) -> str:
+    known = [oid for oid in (facts.head, facts.staged, facts.conflicts, facts.tip) if oid]
+    parents = [*known, *also, *observe_threatened(top, own, known, keepers)]
+    return _commit(top, tree, parents, f"files\n\n{json.dumps(asdict(facts))}")
+
+
+def _commit(top: str, tree: str, parents: Sequence[str], what: str) -> str:
+    now = f"{int(time.time())} +0000"
+    env = {
+        f"GIT_{role}_{key}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for key, value in (("NAME", "tmuxorch"), ("EMAIL", "tmuxorch@localhost"), ("DATE", now))
+    }
+    named = [x for parent in dict.fromkeys(parents) for x in ("-p", parent)]
+    asked = (*UNASKED, "commit-tree", tree, *named, "-F", "-")
+    message = f"tmuxorch: {what}\n".encode()
+    return git(top, *asked, env=env, stdin=message).stdout.decode().strip()
+
+
+def _empty_directories(top: str, env: Mapping[str, str]) -> Iterator[str]:
+    """Now that all else is added, a directory with nothing tracked is empty or ignored."""
+    asked = (*UNASKED, "ls-files", "-z", "-o", "--directory", "--exclude-standard")
+    for found in os.fsdecode(git(top, *asked, env=env).stdout).split("\0"):
+        if not found.endswith("/") or os.path.lexists(f"{top}/{found}.git"):
+            continue
+        for directory, names, files in os.walk(f"{top}/{found.rstrip('/')}"):
+            if not names and not files:
+                yield os.path.relpath(directory, top)

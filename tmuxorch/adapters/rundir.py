@@ -1,0 +1,149 @@
+"""The directory that a shim and the rest of tmuxorch share for one agent.
+
+The creator writes `launch` and `task`, the shim answers with `started` and `exit`, and
+whoever ends the agent keeps its last `screen` there. The formats are the shim's.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from tmuxorch import shim
+from tmuxorch.model import AgentId, Exit, ProcessId
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    process: ProcessId
+    shim: ProcessId
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the agent's process ended; `error` is set if it never ran."""
+
+    exit: Exit | None
+    error: str | None
+    at: float
+
+
+def run_dir(state_dir: str, agent_id: AgentId) -> str:
+    return os.path.join(state_dir, "run", agent_id)
+
+
+def prepare(
+    directory: str,
+    *,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    cwd: str,
+    task: str,
+    stdin: str | None,
+    grace_s: float,
+) -> None:
+    """Write what the shim needs; traces of an earlier run are cleared."""
+    _make_private(directory)
+    for stale in ("started", "exit", "ready"):
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(directory, stale))
+    _write(task_file(directory), task.encode())
+    pairs = [("arg", os.fsencode(arg)) for arg in argv]
+    pairs += [("env", os.fsencode(f"{name}={value}")) for name, value in env.items()]
+    pairs += [("cwd", os.fsencode(cwd)), ("grace_ms", b"%d" % round(grace_s * 1000))]
+    if stdin is not None:
+        pairs.append(("stdin", os.fsencode(stdin)))
+    _write(os.path.join(directory, "launch"), shim.encode_launch(pairs))
+    os.mkfifo(os.path.join(directory, "ready"), 0o600)
+
+
+@contextmanager
+def listening(directory: str) -> Iterator[int]:
+    """Hold the reading end of the FIFO that the shim pokes, so that no poke is missed."""
+    fd = os.open(os.path.join(directory, "ready"), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def wait_poke(fd: int, timeout_s: float) -> None:
+    """Return when the shim has written a file or the time is over."""
+    poller = select.poll()
+    poller.register(fd, select.POLLIN)
+    if poller.poll(max(0, timeout_s) * 1000):
+        os.read(fd, 4096)
+
+
+def read_started(directory: str) -> Started | None:
+    fields = _read_fields(os.path.join(directory, "started"))
+    if fields is None:
+        return None
+    return Started(
+        ProcessId.parse(fields["agent"]), ProcessId.parse(fields["shim"]), float(fields["at"])
+    )
+
+
+def read_exit(directory: str) -> Ended | None:
+    fields = _read_fields(os.path.join(directory, "exit"))
+    if fields is None:
+        return None
+    at = float(fields.get("at", time.time()))
+    if "code" in fields:
+        return Ended(Exit(int(fields["code"]), None), None, at)
+    if "signal" in fields:
+        return Ended(Exit(None, int(fields["signal"])), None, at)
+    return Ended(None, fields.get("error", "unknown error"), at)
+
+
+def task_file(directory: str) -> str:
+    return os.path.join(directory, "task")
+
+
+def save_screen(directory: str, text: str) -> None:
+    _make_private(directory)
+    _write(os.path.join(directory, "screen"), text.encode("utf-8", "surrogateescape"))
+
+
+def read_screen(directory: str) -> str | None:
+    try:
+        with open(os.path.join(directory, "screen"), "rb") as f:
+            return f.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+
+
+def remove(directory: str) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _make_private(directory: str) -> None:
+    for path in (os.path.dirname(directory), directory):
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+
+
+def _write(path: str, data: bytes) -> None:
+    temporary = f"{path}.{os.getpid()}.tmp"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with open(fd, "wb") as f:
+        f.write(data)
+    os.replace(temporary, path)
+
+
+def _read_fields(path: str) -> dict[str, str] | None:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as f:
+            lines = f.read().splitlines()
+    except FileNotFoundError:
+        return None
+    return dict(line.partition(" ")[::2] for line in lines)

@@ -1,0 +1,368 @@
+"""The one record of agents, history and decisions: SQLite in the state directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from contextlib import contextmanager
+from dataclasses import fields
+
+from tmuxorch.errors import NameTaken, StateConflict, StoreUnusable
+from tmuxorch.model import (
+    Agent,
+    AgentId,
+    Exit,
+    HistoryEntry,
+    Kind,
+    PaneId,
+    Place,
+    ProcessId,
+    Reason,
+    State,
+    Status,
+    WindowId,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+BUSY_TIMEOUT_S = 30.0
+SCHEMA_VERSION = 1
+EVENTS_KEPT = 50_000
+
+# A database that comes up empty although this file says it was filled is not
+# "no agents": nothing may be deleted on the strength of it.
+MARKER = "initialised"
+
+
+class Store:
+    """An open store. Every write is one `BEGIN IMMEDIATE` transaction."""
+
+    def __init__(self, db: sqlite3.Connection, state_dir: str, store_id: str) -> None:
+        self._db = db
+        self.state_dir = state_dir
+        self.id = store_id
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        with _translated(self.state_dir):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def _read(self, sql: str, *args: object) -> list[sqlite3.Row]:
+        with _translated(self.state_dir):
+            return self._db.execute(sql, args).fetchall()
+
+    # -- agents ---------------------------------------------------------------
+
+    def agents(self, *, repo: str | None = None) -> list[Agent]:
+        """The recorded agents, oldest first."""
+        if repo is None:
+            rows = self._read("SELECT * FROM agents ORDER BY created_at, id")
+        else:
+            rows = self._read("SELECT * FROM agents WHERE repo = ? ORDER BY created_at, id", repo)
+        return [_agent(row) for row in rows]
+
+    def agent(self, agent_id: str) -> Agent | None:
+        rows = self._read("SELECT * FROM agents WHERE id = ?", agent_id)
+        return _agent(rows[0]) if rows else None
+
+    def add(self, agent: Agent) -> None:
+        """Record a new agent; `NameTaken` if a live one of that repository has its name."""
+        columns = _columns({f.name: getattr(agent, f.name) for f in fields(agent)})
+        try:
+            with self._write() as db:
+                db.execute(_insert("agents", columns), list(columns.values()))
+                _record(db, agent, "creating", f"task: {agent.task}" if agent.task else "")
+        except sqlite3.IntegrityError as e:
+            raise NameTaken(
+                f"the name {agent.name!r} is taken in {agent.repo}; choose another with -n"
+            ) from e
+
+    def swap(
+        self,
+        agent: Agent,
+        *,
+        expect: Iterable[State],
+        what: str = "",
+        why: str = "",
+        **changes: Any,
+    ) -> Agent:
+        """Change the agent if it is still as the caller saw it, else `StateConflict`.
+
+        "As seen" is the state being one of `expect` and the same owner: two removers, or
+        a remover and a restarter, cannot both win.
+        """
+        expected = list(expect)
+        columns = _columns(changes)
+        sets = ", ".join(f"{name} = ?" for name in columns)
+        marks = ", ".join("?" * len(expected))
+        with self._write() as db:
+            changed = db.execute(
+                f"UPDATE agents SET {sets} WHERE id = ? AND state IN ({marks}) AND owner IS ?"
+                " RETURNING *",
+                [*columns.values(), agent.id, *expected, _text(agent.owner)],
+            ).fetchall()
+            if not changed:
+                raise StateConflict(
+                    f"{agent.name} was changed by another command meanwhile; "
+                    "nothing was done, look at `tmuxorch ls` and try again"
+                )
+            if what:
+                _record(db, agent, what, why)
+        return _agent(changed[0])
+
+    def bury(self, agent: Agent, entry: HistoryEntry, *, step: str) -> Agent:
+        """Write the history row and the end of the agent in one transaction.
+
+        Idempotent: the agent's id is the row's key, so a second burial changes nothing.
+        """
+        columns = _columns({f.name: getattr(entry, f.name) for f in fields(entry)})
+        with self._write() as db:
+            db.execute(
+                _insert("history", columns) + " ON CONFLICT (id) DO NOTHING",
+                list(columns.values()),
+            )
+            rows = db.execute(
+                "UPDATE agents SET step = ? WHERE id = ? AND state = ? AND owner IS ? RETURNING *",
+                [step, agent.id, State.REMOVING, _text(agent.owner)],
+            ).fetchall()
+            if not rows:
+                raise StateConflict(f"{agent.name} is being removed by another command")
+            _record(db, agent, "removed", f"reason: {entry.reason}")
+        return _agent(rows[0])
+
+    def forget(self, agent: Agent) -> None:
+        """Drop the row of a buried agent: the last step of a removal."""
+        with self._write() as db:
+            db.execute("DELETE FROM agents WHERE id = ? AND state = ?", [agent.id, State.REMOVING])
+
+    # -- history and events ----------------------------------------------------
+
+    def history(
+        self, *, search: str = "", repo: str | None = None, limit: int = 50
+    ) -> list[HistoryEntry]:
+        """Removed agents, newest first."""
+        where, args = ["1"], list[object]()
+        for word in search.split():
+            where.append("instr(lower(name || ' ' || task || ' ' || branch || ' ' || id), ?)")
+            args.append(word.lower())
+        if repo is not None:
+            where.append("repo = ?")
+            args.append(repo)
+        rows = self._read(
+            f"SELECT * FROM history WHERE {' AND '.join(where)}"
+            " ORDER BY removed_at DESC, rowid DESC LIMIT ?",
+            *args,
+            limit,
+        )
+        return [_entry(row) for row in rows]
+
+    def history_entry(self, agent_id: str) -> HistoryEntry | None:
+        rows = self._read("SELECT * FROM history WHERE id = ?", agent_id)
+        return _entry(rows[0]) if rows else None
+
+    def record(self, agent: Agent, what: str, why: str = "") -> None:
+        """Append to the decision log."""
+        with self._write() as db:
+            _record(db, agent, what, why)
+
+    # -- meta --------------------------------------------------------------------
+
+    def meta(self, key: str) -> str | None:
+        rows = self._read("SELECT value FROM meta WHERE key = ?", key)
+        return str(rows[0]["value"]) if rows else None
+
+    def set_meta(self, key: str, value: str) -> None:
+        with self._write() as db:
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [key, value])
+
+
+def open_store(state_dir: str) -> Store:
+    """Open the store, making it on first use (the directory must be there)."""
+    with _translated(state_dir):
+        db = _connect(os.path.join(state_dir, "tmuxorch.db"), "rwc")
+        try:
+            if db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
+                _migrate(db, state_dir)
+            store_id = db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()[0]
+        except BaseException:
+            db.close()
+            raise
+    return Store(db, state_dir, store_id)
+
+
+def open_store_for_reading(state_dir: str) -> Store | None:
+    """Open an existing store, or None where none was ever made."""
+    path = os.path.join(state_dir, "tmuxorch.db")
+    if not os.path.exists(path) and not os.path.exists(os.path.join(state_dir, MARKER)):
+        return None
+    return open_store(state_dir)
+
+
+def _connect(path: str, mode: str) -> sqlite3.Connection:
+    quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    db = sqlite3.connect(
+        f"file:{quoted}?mode={mode}", uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None
+    )
+    db.row_factory = sqlite3.Row
+    db.execute("PRAGMA synchronous = FULL")
+    return db
+
+
+def _migrate(db: sqlite3.Connection, state_dir: str) -> None:
+    from tmuxorch.adapters.migrations import MIGRATIONS
+
+    found = db.execute("PRAGMA user_version").fetchone()[0]
+    if found > len(MIGRATIONS):
+        raise StoreUnusable(
+            f"the store in {state_dir} was written by a newer tmuxorch; upgrade this one"
+        )
+    marker = os.path.join(state_dir, MARKER)
+    if found == 0 and os.path.exists(marker):
+        # Another process may be in the middle of making it: look again under the lock.
+        db.execute("BEGIN IMMEDIATE")
+        found = db.execute("PRAGMA user_version").fetchone()[0]
+        db.execute("ROLLBACK")
+        if found == 0:
+            raise StoreUnusable(
+                f"the store in {state_dir} is empty although it was in use, so nothing will be "
+                "deleted; bring tmuxorch.db back from a backup or run `tmuxorch doctor --repair`"
+            )
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        done = db.execute("PRAGMA user_version").fetchone()[0]
+        if done == 0:
+            store_id = os.urandom(6).hex()
+            db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
+            db.execute("INSERT INTO meta VALUES ('store_id', ?)", [store_id])
+        for name, script in MIGRATIONS[done:]:
+            for statement in script.split(";"):
+                db.execute(statement)
+            db.execute("INSERT INTO meta VALUES (?, ?)", [f"migration:{name}", str(time.time())])
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        with open(marker, "w") as f:
+            f.write("the store beside this file has been in use\n")
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    os.chmod(os.path.join(state_dir, "tmuxorch.db"), 0o600)
+
+
+@contextmanager
+def _translated(state_dir: str) -> Iterator[None]:
+    """Turn SQLite's words into a sentence; its exceptions stay in here."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except (sqlite3.Error, OSError) as e:
+        raise StoreUnusable(
+            f"the store in {state_dir} cannot be used ({e}); check its permissions and free space"
+        ) from e
+
+
+def _record(db: sqlite3.Connection, agent: Agent, what: str, why: str) -> None:
+    seq = db.execute(
+        "INSERT INTO events (at, agent, name, what, why) VALUES (?, ?, ?, ?, ?)",
+        [time.time(), agent.id, agent.name, what, why],
+    ).lastrowid
+    assert seq is not None
+    db.execute("DELETE FROM events WHERE seq <= ?", [seq - EVENTS_KEPT])
+
+
+def _insert(table: str, columns: dict[str, Any]) -> str:
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+def _text(value: ProcessId | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _columns(values: dict[str, Any]) -> dict[str, Any]:
+    """Field values as columns: nested values are spread, identities are text."""
+    columns: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "place":
+            place: Place | None = value
+            columns["server"] = None if place is None else str(place.server)
+            for part in ("session", "window", "pane"):
+                columns[part] = None if place is None else getattr(place, part)
+            if place is not None:
+                columns["socket"] = place.socket
+        elif name == "exit":
+            columns["exit_code"] = None if value is None else value.code
+            columns["exit_signal"] = None if value is None else value.signal
+        elif name in ("process", "shim", "owner"):
+            columns[name] = _text(value)
+        elif name in ("command", "copied"):
+            columns[name] = json.dumps(value)
+        else:
+            columns[name] = value
+    return columns
+
+
+def _process(text: str | None) -> ProcessId | None:
+    return None if text is None else ProcessId.parse(text)
+
+
+def _exit(row: sqlite3.Row) -> Exit | None:
+    code, signal = row["exit_code"], row["exit_signal"]
+    return None if code is None and signal is None else Exit(code, signal)
+
+
+def _agent(row: sqlite3.Row) -> Agent:
+    values: dict[str, Any] = dict(row)
+    server, session, window, pane = (values.pop(k) for k in ("server", "session", "window", "pane"))
+    del values["exit_code"], values["exit_signal"]
+    place = None
+    if server is not None:
+        place = Place(
+            values["socket"], ProcessId.parse(server), session, WindowId(window), PaneId(pane)
+        )
+    values.update(
+        id=AgentId(values["id"]),
+        kind=Kind(values["kind"]),
+        state=State(values["state"]),
+        status=Status(values["status"]),
+        reason=None if values["reason"] is None else Reason(values["reason"]),
+        branch_made=bool(values["branch_made"]),
+        keep_branch=bool(values["keep_branch"]),
+        stopped=bool(values["stopped"]),
+        command=tuple(json.loads(values["command"])),
+        copied=tuple(json.loads(values["copied"])),
+        process=_process(values["process"]),
+        shim=_process(values["shim"]),
+        owner=_process(values["owner"]),
+        exit=_exit(row),
+        place=place,
+    )
+    return Agent(**values)
+
+
+def _entry(row: sqlite3.Row) -> HistoryEntry:
+    values: dict[str, Any] = dict(row)
+    del values["exit_code"], values["exit_signal"]
+    values.update(
+        id=AgentId(values["id"]),
+        kind=Kind(values["kind"]),
+        reason=Reason(values["reason"]),
+        command=tuple(json.loads(values["command"])),
+        branch_kept=bool(values["branch_kept"]),
+        exit=_exit(row),
+    )
+    return HistoryEntry(**values)

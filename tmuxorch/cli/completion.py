@@ -1,0 +1,20 @@
+"""`tmuxorch completion`: what the shell needs to complete commands, options and names."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def command(ctx: click.Context, shell: str) -> int:
+    """Print the completion script; for bash: eval "$(tmuxorch completion bash)"."""
+    kind = get_completion_class(shell)
+    assert kind is not None
+    completion = kind(ctx.find_root().command, {}, "tmuxorch", "_TMUXORCH_COMPLETE")
+    click.echo(completion.source_template % completion.source_vars())
+    return 0

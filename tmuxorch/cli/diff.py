@@ -1,0 +1,32 @@
+"""`tmuxorch diff`: an agent's work against its base."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tmuxorch.adapters import git
+from tmuxorch.cli import paint
+from tmuxorch.cli.app import common_options, name_argument
+from tmuxorch.cli.session import Session
+
+
+@click.command("diff")
+@name_argument
+@click.option("--stat", is_flag=True, help="Only files and counts.")
+@common_options
+@click.pass_context
+def command(ctx: click.Context, name: str, stat: bool) -> int:
+    """Show commits, staged, unstaged and untracked changes as one diff."""
+    session: Session = ctx.obj
+    agent = session.find(name)
+    data = git.diff(
+        agent.worktree,
+        agent.base,
+        agent.base_commit,
+        stat=stat,
+        color=paint.wants_colour(sys.stdout),
+    )
+    sys.stdout.buffer.write(data)
+    return 0

@@ -1,0 +1,79 @@
+"""`tmuxorch ls`: the live agents, read from the store and from /proc, nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from tmuxorch import paths
+from tmuxorch.adapters import procfs
+from tmuxorch.adapters.gitdir import locate
+from tmuxorch.adapters.store import open_store_for_reading
+from tmuxorch.cli import paint
+from tmuxorch.core import view
+from tmuxorch.core.observation import Dead
+from tmuxorch.model import State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmuxorch.core.observation import ProcessFact
+    from tmuxorch.model import Agent, Exit
+
+
+def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> int:
+    """Print the agents of this repository, or of all outside one or with `everywhere`."""
+    root = repo
+    if root is None and not everywhere:
+        root = repository_here()
+    state_dir = paths.state_dir(os.environ)
+    store = open_store_for_reading(state_dir)
+    agents = [] if store is None else store.agents(repo=root)
+    seen = [look(state_dir, agent) for agent in agents]
+    if as_json:
+        import json
+
+        rows = [view.agent_json(a, *s) for a, s in zip(agents, seen, strict=True)]
+        sys.stdout.write(json.dumps(rows, indent=1) + "\n")
+    else:
+        sys.stdout.write(_table(agents, seen, root))
+    return 0
+
+
+def repository_here() -> str | None:
+    """The root of the repository around the current directory, if there is one."""
+    found = locate(os.getcwd())
+    return found.root if found else None
+
+
+def look(state_dir: str, agent: Agent) -> tuple[ProcessFact | None, Exit | None]:
+    """A fresh look at a recorded process and, if it is dead, at how it ended."""
+    if agent.process is None or agent.state is not State.RUNNING:
+        return None, agent.exit
+    fact = procfs.observe_process(agent.process)
+    if not isinstance(fact, Dead):
+        return fact, None
+    from tmuxorch.adapters import rundir
+
+    ended = rundir.read_exit(rundir.run_dir(state_dir, agent.id))
+    return fact, ended.exit if ended else None
+
+
+def _table(
+    agents: list[Agent], seen: list[tuple[ProcessFact | None, Exit | None]], root: str | None
+) -> str:
+    if not agents:
+        where = f" in {root}" if root else ""
+        return f'no agents{where}; make one with: tmuxorch new "what it shall do"\n'
+    now = time.time()
+    rows = [("", "NAME", "AGENT", "AGE", "BRANCH", "TASK")]
+    if root is None:
+        rows = [("", "NAME", "AGENT", "AGE", "REPOSITORY", "TASK")]
+    for agent, look_ in zip(agents, seen, strict=True):
+        _, status = view.state_and_status(agent, *look_)
+        place = agent.branch if root else os.path.basename(agent.repo)
+        task = agent.task.partition("\n")[0]
+        rows.append(
+            (status, agent.name, agent.agent, view.age(now - agent.created_at), place, task)
+        )
+    return paint.table(rows, colours=paint.wants_colour(sys.stdout))

@@ -1,0 +1,130 @@
+"""`tmuxorch new`: make a worker."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tmuxorch import config as configuration
+from tmuxorch.cli.app import common_options, json_option
+from tmuxorch.cli.output import print_json
+from tmuxorch.cli.session import Session
+from tmuxorch.errors import BadText, NotTrusted, UsageError
+from tmuxorch.model import Kind
+from tmuxorch.service import creation
+
+
+@click.command("new", context_settings={"ignore_unknown_options": False})
+@click.argument("words", nargs=-1, metavar="[TASK] [-- CMD...]")
+@click.option("-n", "--name", help="Its name; default: made from the task.")
+@click.option("-a", "--agent", help="Which agent profile; default: defaults.agent of the config.")
+@click.option("-b", "--base", help="Branch, tag or commit to start from; default: where you are.")
+@click.option("--branch", help="Its branch; an existing one is worked on as it is.")
+@click.option("--kind", type=click.Choice([k.value for k in Kind]), help="Restarted when it dies?")
+@click.option("-f", "--file", "task_file", metavar="FILE|-", help="Read the task from a file.")
+@click.option("--attach", is_flag=True, help="Attach to its window at once.")
+@click.option("--no-wait", is_flag=True, help="Return as soon as it runs.")
+@json_option
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    words: tuple[str, ...],
+    name: str | None,
+    agent: str | None,
+    base: str | None,
+    branch: str | None,
+    kind: str | None,
+    task_file: str | None,
+    attach: bool,
+    no_wait: bool,
+    as_json: bool,
+) -> int:
+    """Make a worker: a branch, a worktree, a tmux window and the agent running in it.
+
+    After `--` stands any command to run as the agent; {task} in it becomes the task.
+    """
+    session: Session = ctx.obj
+    before, own_command = _split_command(words)
+    if own_command and agent:
+        raise UsageError("choose either an agent with -a or a command after --, not both")
+    task = _read_task(before, task_file)
+    repo = session.repo()
+    try:
+        config = session.config(repo.root)
+    except NotTrusted as refusal:
+        _ask_trust(session, repo.root, refusal)
+        config = session.config(repo.root)
+    made = creation.create(
+        session.ctx,
+        config,
+        creation.Request(
+            repo=repo,
+            cwd=session.cwd,
+            task=task,
+            name=name,
+            agent=agent,
+            base=base,
+            branch=branch,
+            kind=Kind(kind) if kind else None,
+            command=own_command,
+            wait=not no_wait,
+        ),
+        on_output=None if session.quiet else _show_output,
+    )
+    if as_json:
+        print_json(session.look(made))
+    else:
+        session.narrate(f"{made.name} works on {made.branch} in {made.worktree}")
+        session.narrate(f"look at it with: tmuxorch attach {made.name}")
+        click.echo(made.name)
+    if attach:
+        from tmuxorch.cli.attach import attach_to
+
+        return attach_to(session, made, read_only=False)
+    return 0
+
+
+def _split_command(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stands before and after `--`; click drops the `--` itself."""
+    argv = sys.argv[1:]
+    if "--" not in argv:
+        return words, ()
+    after = tuple(argv[argv.index("--") + 1 :])
+    if not after:
+        raise UsageError("there is no command after --")
+    return words[: len(words) - len(after)], after
+
+
+def _read_task(words: tuple[str, ...], task_file: str | None) -> str:
+    if task_file is None:
+        return " ".join(words)
+    if words:
+        raise UsageError("give the task either as words or with -f, not both")
+    try:
+        if task_file == "-":
+            return sys.stdin.buffer.read().decode().removesuffix("\n")
+        with open(task_file, encoding="utf-8") as f:
+            return f.read().removesuffix("\n")
+    except UnicodeDecodeError as e:
+        raise BadText(f"the task in {task_file} is not UTF-8 text; nothing was made") from e
+    except OSError as e:
+        raise BadText(f"the task file {task_file} cannot be read: {e.strerror}") from e
+
+
+def _ask_trust(session: Session, repo_root: str, refusal: NotTrusted) -> None:
+    """A repository's own commands run only after a person has seen them."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise refusal
+    path, content, digest = configuration.read_repo_file(repo_root)
+    click.echo(f"{path} wants to run commands:\n", err=True)
+    click.echo(content, err=True)
+    if not click.confirm("Do you trust it?", err=True):
+        raise refusal
+    session.trust(digest)
+
+
+def _show_output(data: bytes) -> None:
+    sys.stderr.buffer.write(data)
+    sys.stderr.buffer.flush()

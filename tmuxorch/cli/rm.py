@@ -1,0 +1,82 @@
+"""`tmuxorch rm`: save and remove agents."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tmuxorch.cli.app import common_options, complete_name, json_option
+from tmuxorch.cli.output import print_json
+from tmuxorch.cli.session import Session
+from tmuxorch.core import view
+from tmuxorch.errors import WorkAtStake
+from tmuxorch.model import Agent, HistoryEntry, Reason
+from tmuxorch.service import removal
+from tmuxorch.service.stake import describe
+
+
+@click.command("rm")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_name)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask: save what is at stake and remove.")
+@click.option("--keep-branch", is_flag=True, help="Keep the branch even if it holds nothing.")
+@json_option
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context, names: tuple[str, ...], yes: bool, keep_branch: bool, as_json: bool
+) -> int:
+    """Remove agents; uncommitted work is saved first and branches with work are kept."""
+    session: Session = ctx.obj
+    agents = list({a.id: a for a in (session.find(name) for name in names)}.values())
+    if not yes:
+        agents = _agreed(agents)
+    config = session.config()
+    entries = []
+    for agent in agents:
+        entry = removal.remove(
+            session.ctx,
+            agent,
+            reason=Reason.USER,
+            keep_branch=keep_branch,
+            grace_s=config.cleanup.grace_s,
+            cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
+        )
+        entries.append(entry)
+        session.narrate(_words(entry))
+    if as_json:
+        print_json([view.history_json(entry) for entry in entries])
+    return 0
+
+
+def _agreed(agents: list[Agent]) -> list[Agent]:
+    """Those that may go: all with nothing at stake, and the others if the person says so."""
+    asked = []
+    for agent in agents:
+        stake = removal.observe_stake(agent)
+        if stake is not None and not stake.empty:
+            asked.append((agent, describe(stake)))
+    if not asked:
+        return agents
+    lines = [
+        line for agent, said in asked for line in (f"{agent.name}:", *("  " + s for s in said))
+    ]
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        names = ", ".join(agent.name for agent, _ in asked)
+        raise WorkAtStake(
+            f"work is at stake in {names}, so nothing was removed; look at it, or use -y to save "
+            "it and remove\n" + "\n".join(lines)
+        )
+    click.echo("\n".join(lines), err=True)
+    refused = {
+        agent.id
+        for agent, _ in asked
+        if not click.confirm(f"Save this and remove {agent.name}?", err=True)
+    }
+    return [agent for agent in agents if agent.id not in refused]
+
+
+def _words(entry: HistoryEntry) -> str:
+    kept = f"; branch {entry.branch} is kept" if entry.branch_kept else ""
+    saved = "; uncommitted work is saved" if entry.salvage_ref or entry.archive else ""
+    return f"removed {entry.name}{kept}{saved}"

@@ -1,0 +1,101 @@
+"""What the verbs share: the options of this call, and the things they lead to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tmuxorch import config as configuration
+from tmuxorch import paths
+from tmuxorch.adapters import git
+from tmuxorch.cli import ls, paint
+from tmuxorch.core import naming, view
+from tmuxorch.errors import AmbiguousName, UnknownName
+from tmuxorch.service.context import Context, open_context
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tmuxorch.config import Config
+    from tmuxorch.model import Agent
+
+
+@dataclass
+class Session:
+    """One call of the command line."""
+
+    socket_name: str | None = None
+    socket_path: str | None = None
+    repo_path: str | None = None
+    quiet: bool = False
+    _configs: dict[str | None, Config] = field(default_factory=dict)
+
+    @cached_property
+    def ctx(self) -> Context:
+        socket = paths.socket_path(os.environ, self.socket_name, self.socket_path)
+        return open_context(os.environ, socket=socket, narrate=self.narrate)
+
+    @property
+    def cwd(self) -> str:
+        return self.repo_path or os.getcwd()
+
+    def repo(self) -> git.Repo:
+        """The repository of this call, or `NoRepository`."""
+        return git.find_repo(self.cwd)
+
+    def repo_root(self) -> str | None:
+        """The repository's root if the call is made in one."""
+        if self.repo_path is not None:
+            return self.repo().root
+        return ls.repository_here()
+
+    def config(self, repo_root: str | None = None) -> Config:
+        """The effective configuration; sets how long tmux may take as well."""
+        if repo_root not in self._configs:
+            self._configs[repo_root] = configuration.load(
+                paths.config_path(os.environ), repo_root, trusted=self.is_trusted
+            )
+        config = self._configs[repo_root]
+        self.ctx.tmux_timeout_s = config.tmux.timeout_s
+        return config
+
+    def is_trusted(self, digest: str) -> bool:
+        return self.ctx.store.meta(f"trusted:{digest}") is not None
+
+    def trust(self, digest: str) -> None:
+        self.ctx.store.set_meta(f"trusted:{digest}", "yes")
+
+    def find(self, name: str) -> Agent:
+        """The agent by name, id or unique prefix; this repository's own go first."""
+        self.config()  # what is done with the agent may ask tmux, which has its time-out
+        here = self.repo_root()
+        agents = self.ctx.store.agents()
+        scopes = [[a for a in agents if a.repo == here], agents] if here else [agents]
+        for scope in scopes:
+            found = naming.match(name, [(a.name, a.id) for a in scope])
+            if len(found) == 1:
+                return next(a for a in scope if a.id == found[0][1])
+            if found:
+                known = {str(a.id): a for a in scope}
+                listed = ", ".join(
+                    f"{n} ({i}, {os.path.basename(known[i].repo)})" for n, i in found
+                )
+                raise AmbiguousName(
+                    f"{paint.harmless(name)!r} fits {len(found)} agents: {listed}; say more of it"
+                )
+        raise UnknownName(
+            f"there is no agent {paint.harmless(name)!r}; `tmuxorch ls --all` lists them all, "
+            "`tmuxorch history` the removed ones"
+        )
+
+    def look(self, agent: Agent) -> dict[str, Any]:
+        """The agent's JSON with a fresh look at its process."""
+        return view.agent_json(agent, *ls.look(self.ctx.state_dir, agent))
+
+    def narrate(self, line: str) -> None:
+        if not self.quiet:
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()

@@ -1,0 +1,28 @@
+"""`tmuxorch stop`: end the process, keep everything else."""
+
+from __future__ import annotations
+
+import click
+
+from tmuxorch.cli.app import common_options, json_option, name_argument
+from tmuxorch.cli.output import print_json
+from tmuxorch.cli.session import Session
+from tmuxorch.service import running
+
+
+@click.command("stop")
+@name_argument
+@json_option
+@common_options
+@click.pass_context
+def command(ctx: click.Context, name: str, as_json: bool) -> int:
+    """End the agent's processes and close its window; worktree and branch stay."""
+    session: Session = ctx.obj
+    agent = session.find(name)
+    stopped = running.stop(session.ctx, agent, grace_s=session.config().cleanup.grace_s)
+    if as_json:
+        print_json(session.look(stopped))
+    session.narrate(
+        f"{stopped.name} is stopped; start it again with: tmuxorch restart {stopped.name}"
+    )
+    return 0

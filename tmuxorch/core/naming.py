@@ -1,0 +1,169 @@
+"""Names: from a task to a name, from a name to branch, window and path, and back to an agent.
+
+Everything that ends up in a path, a ref or a tmux target comes from an allow-list. Pure, and
+the costly imports (unicodedata, hashlib, difflib) are made where they are needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from tmuxorch.errors import AmbiguousName, BadName, UnknownName
+
+NAME_MAX = 40
+FALLBACK_NAME = "worker"
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_WORD = re.compile(r"[a-z0-9]+")
+_WORDS_MAX = 4
+_WORDS_LENGTH_MAX = 32  # leaves room for the -2, -3… that make a name unique
+_TASK_HEAD = 400  # characters that are looked at
+_FILLERS = frozenset(
+    _WORD.findall(
+        "a an and are as at be by can could do for from have hey hi how https http i in into is it "
+        "its just let lets like me my need needs now of on or our please should so some that the "
+        "their them then there these they this those to us want was we what when which will with "
+        "would www you your"
+    )
+)
+
+_ID_PREFIX_MIN = 4
+_LISTED_MAX = 10
+
+# C0 without tab and newline, DEL, C1, and halves of surrogate pairs (bytes that were not UTF-8).
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL_NAMES = {
+    "\x00": "a NUL",
+    "\x07": "a bell",
+    "\x08": "a backspace",
+    "\r": "a carriage return",
+    "\x1b": "an escape character",
+    "\x7f": "a delete character",
+}
+
+Candidate = tuple[str, str]
+"""An agent's name and id."""
+
+
+def name_from_task(task: str, taken: Collection[str]) -> str:
+    """A short readable name made of the task's first telling words, not among `taken`."""
+    text = _ascii_lower(task.strip()[:_TASK_HEAD]).replace("'", "")
+    words = _WORD.findall(text)
+    telling = [word for word in words if word not in _FILLERS] or words or [FALLBACK_NAME]
+    name = telling[0][:_WORDS_LENGTH_MAX]
+    for word in telling[1:_WORDS_MAX]:
+        if len(name) + 1 + len(word) > _WORDS_LENGTH_MAX:
+            break
+        name += f"-{word}"
+    return _unique(name, taken)
+
+
+def _unique(name: str, taken: Collection[str]) -> str:
+    candidate, count = name, 1
+    while candidate in taken:
+        count += 1
+        candidate = f"{name}-{count}"
+    return candidate
+
+
+def check_name(name: str) -> str:
+    """The name itself, if it may be one."""
+    if _NAME.fullmatch(name):
+        return name
+    raise BadName(
+        f'"{_shown(name[:60])}" cannot be a name: use up to {NAME_MAX} of a-z, 0-9 and -, '
+        f'beginning with a letter or digit, such as "{name_from_task(name, ())}"'
+    )
+
+
+def default_branch(name: str, prefix: str) -> str:
+    return prefix + check_name(name)
+
+
+def window_name(name: str) -> str:
+    return check_name(name)
+
+
+def session_name(repo_root: str) -> str:
+    """The tmux session of a repository's agents; tmux forbids `.` and `:` in it."""
+    return f"tmuxorch-{_repo_label(repo_root)}"
+
+
+def worktree_path(root: str, repo_root: str, name: str, agent_id: str) -> str:
+    """Where an agent's worktree goes; part of its id keeps a reused name from a reused path."""
+    return f"{root.rstrip('/')}/{_repo_label(repo_root)}/{check_name(name)}-{agent_id[:4]}"
+
+
+def _repo_label(repo_root: str) -> str:
+    """A readable slug, and a digest of the whole path that tells two of the same name apart."""
+    import hashlib
+
+    root = repo_root.rstrip("/")
+    words = _WORD.findall(_ascii_lower(root.rpartition("/")[2]))
+    slug = "-".join(words)[:24].strip("-") or "repo"
+    return f"{slug}-{hashlib.sha256(root.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
+
+
+def _ascii_lower(text: str) -> str:
+    if not text.isascii():
+        import unicodedata
+
+        text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return text.lower()
+
+
+def find_control(text: str) -> tuple[int, str] | None:
+    """The first character that must not be sent to a terminal: its index and what it is."""
+    found = _CONTROL.search(text)
+    if found is None:
+        return None
+    character = found[0]
+    kind = "a byte that is not UTF-8" if character >= "\ud800" else "a control character"
+    return found.start(), f"{_CONTROL_NAMES.get(character, kind)} (U+{ord(character):04X})"
+
+
+def strip_controls(text: str) -> str:
+    """The text without the characters that must not be sent to a terminal."""
+    return _CONTROL.sub("", text)
+
+
+def _shown(text: str) -> str:
+    """As it stands in a message: one line, nothing that a terminal obeys."""
+    return "".join(c for c in text if c.isprintable())
+
+
+def match(query: str, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """All candidates the query can mean; exactly one means it is found.
+
+    The first of these that anything satisfies decides: its name, its id, the beginning of its
+    name, the beginning of its id.
+    """
+    if not query:
+        return ()
+    found = (
+        tuple(c for c in candidates if c[0] == query)
+        or tuple(c for c in candidates if c[1] == query)
+        or tuple(c for c in candidates if c[0].startswith(query))
+    )
+    if not found and len(query) >= _ID_PREFIX_MIN:
+        found = tuple(c for c in candidates if c[1].startswith(query))
+    return found
+
+
+def resolve(query: str, candidates: Sequence[Candidate]) -> Candidate:
+    """The one candidate the query means; UnknownName or AmbiguousName says what to type instead."""
+    found = match(query, candidates)
+    if len(found) == 1:
+        return found[0]
+    shown = _shown(query)
+    if not found:
+        import difflib
+
+        close = difflib.get_close_matches(query, [name for name, _ in candidates], n=1)
+        hint = f'; did you mean "{close[0]}"?' if close else ""
+        raise UnknownName(f'no agent is called "{shown}"{hint}')
+    listed = [f"{name} ({agent_id})" for name, agent_id in found[:_LISTED_MAX]]
+    if len(found) > _LISTED_MAX:
+        listed.append(f"{len(found) - _LISTED_MAX} more")
+    raise AmbiguousName(f'"{shown}" can mean {", ".join(listed)}: type more of the name, or an id')

@@ -1,0 +1,133 @@
+"""An agent as people and scripts see it: the same words on every surface."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from tmuxorch.core.observation import Alive, Dead
+from tmuxorch.model import Exit, State, Status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tmuxorch.core.observation import ProcessFact
+    from tmuxorch.model import Agent, HistoryEntry
+
+
+def state_and_status(
+    agent: Agent, process: ProcessFact | None, exit_: Exit | None
+) -> tuple[State, Status]:
+    """What to show for a record and a fresh look at its process.
+
+    The record may be a moment old: an agent whose process is known to be dead is shown as
+    ended even before the watcher has written so.
+    """
+    if agent.state is State.CREATING:
+        return agent.state, Status.STARTING
+    if agent.state is State.EXITED:
+        return agent.state, ended_status(agent, agent.exit)
+    if agent.state is not State.RUNNING:
+        return agent.state, Status(agent.state.value)
+    if process is None:
+        return agent.state, Status.STARTING
+    if isinstance(process, Dead):
+        return State.EXITED, ended_status(agent, exit_)
+    if isinstance(process, Alive):
+        return agent.state, agent.status
+    return agent.state, Status.UNKNOWN
+
+
+def ended_status(agent: Agent, exit_: Exit | None) -> Status:
+    """`done` for a clean or asked-for end, `crashed` for every other."""
+    clean = exit_ is not None and exit_.code == 0
+    return Status.DONE if clean or agent.stopped else Status.CRASHED
+
+
+def agent_json(agent: Agent, process: ProcessFact | None, exit_: Exit | None) -> dict[str, Any]:
+    """The object that `ls`, `show` and `new` print."""
+    state, status = state_and_status(agent, process, exit_)
+    place = agent.place
+    alive = None
+    if isinstance(process, Alive):
+        alive = True
+    elif isinstance(process, Dead):
+        alive = False
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "repo": agent.repo,
+        "task": agent.task,
+        "agent": agent.agent,
+        "kind": agent.kind,
+        "state": state,
+        "status": status,
+        "branch": agent.branch,
+        "base": agent.base,
+        "base_commit": agent.base_commit,
+        "worktree": agent.worktree,
+        "tmux": {
+            "socket": agent.socket,
+            "session": place.session if place else None,
+            "window": place.window if place else None,
+            "pane": place.pane if place else None,
+        },
+        "process": {
+            "pid": agent.process.pid if agent.process else None,
+            "shim_pid": agent.shim.pid if agent.shim else None,
+            "alive": alive,
+        },
+        "exit": exit_json(agent.exit or exit_),
+        "restarts": agent.restarts,
+        "created_at": iso(agent.created_at),
+        "started_at": iso(agent.started_at),
+        "ended_at": iso(agent.ended_at),
+        "last_activity_at": iso(agent.last_activity_at),
+    }
+
+
+def history_json(entry: HistoryEntry) -> dict[str, Any]:
+    """The object that `history` prints."""
+    return {
+        "id": entry.id,
+        "name": entry.name,
+        "repo": entry.repo,
+        "task": entry.task,
+        "agent": entry.agent,
+        "branch": entry.branch,
+        "base": entry.base,
+        "base_commit": entry.base_commit,
+        "head_commit": entry.head_commit,
+        "reason": entry.reason,
+        "exit": exit_json(entry.exit),
+        "created_at": iso(entry.created_at),
+        "removed_at": iso(entry.removed_at),
+        "duration_s": round(entry.duration_s, 3),
+        "commits": entry.commits,
+        "files_changed": entry.files_changed,
+        "insertions": entry.insertions,
+        "deletions": entry.deletions,
+        "salvage_ref": entry.salvage_ref,
+        "branch_kept": entry.branch_kept,
+        "restored_at": iso(entry.restored_at),
+        "last_screen": entry.last_screen,
+    }
+
+
+def exit_json(exit_: Exit | None) -> dict[str, int | None] | None:
+    return None if exit_ is None else {"code": exit_.code, "signal": exit_.signal}
+
+
+def iso(at: float | None) -> str | None:
+    """ISO 8601 in UTC, to the millisecond."""
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def age(seconds: float) -> str:
+    """`45s`, `12m`, `3h`, `5d`."""
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{max(0, int(seconds))}s"

@@ -1,0 +1,131 @@
+"""Every failure a person can meet, as one tree that imports nothing.
+
+`code` is what scripts match on (`--json` prints it); the message is one sentence
+that says what failed, what was left untouched and what to do next.
+"""
+
+
+class TmuxorchError(Exception):
+    """An expected failure: exit status 1, no traceback."""
+
+    code = "failed"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class UsageError(TmuxorchError):
+    """The command was spelled wrong: exit status 2."""
+
+    code = "usage"
+
+
+class UnknownName(TmuxorchError):
+    code = "unknown_name"
+
+
+class AmbiguousName(TmuxorchError):
+    code = "ambiguous_name"
+
+
+class NameTaken(TmuxorchError):
+    code = "name_taken"
+
+
+class BadName(TmuxorchError):
+    code = "bad_name"
+
+
+class BadText(TmuxorchError):
+    code = "bad_text"
+
+
+class NoRepository(TmuxorchError):
+    code = "no_repository"
+
+
+class GitFailed(TmuxorchError):
+    """git said no; carries what was asked and what it answered."""
+
+    code = "git_failed"
+
+    def __init__(self, message: str, *, stderr: str = "") -> None:
+        super().__init__(message)
+        self.stderr = stderr
+
+
+class SetupFailed(TmuxorchError):
+    code = "setup_failed"
+
+
+class TmuxMissing(TmuxorchError):
+    code = "tmux_missing"
+
+
+class TmuxTooOld(TmuxorchError):
+    code = "tmux_too_old"
+
+
+class TmuxTimeout(TmuxorchError):
+    """The server did not answer in time: nothing is known about it."""
+
+    code = "tmux_timeout"
+
+
+class TmuxFailed(TmuxorchError):
+    """tmux answered, and the answer was an error."""
+
+    code = "tmux_failed"
+
+    def __init__(self, message: str, *, stderr: str = "") -> None:
+        super().__init__(message)
+        self.stderr = stderr
+
+
+class TmuxNoServer(TmuxFailed):
+    """Nothing listens on the socket (which is not proof that no server lives)."""
+
+    code = "tmux_no_server"
+
+
+class StartFailed(TmuxorchError):
+    """The agent's program could not be started, or ended with an error at once."""
+
+    code = "start_failed"
+
+
+class NotRunning(TmuxorchError):
+    code = "not_running"
+
+
+class WorkAtStake(TmuxorchError):
+    code = "work_at_stake"
+
+
+class CannotSave(TmuxorchError):
+    """Work could not be saved for certain, so nothing was deleted."""
+
+    code = "cannot_save"
+
+
+class StateConflict(TmuxorchError):
+    """Somebody else changed the agent's state first."""
+
+    code = "state_conflict"
+
+
+class StoreUnusable(TmuxorchError):
+    code = "store_unusable"
+
+
+class ConfigInvalid(TmuxorchError):
+    code = "config_invalid"
+
+
+class NotTrusted(TmuxorchError):
+    code = "not_trusted"
+
+
+class NeedsTerminal(TmuxorchError):
+    code = "needs_terminal"

@@ -1,0 +1,189 @@
+"""What tmuxorch knows, as frozen values; nothing here does anything.
+
+`tmuxorch ls` imports this module, so it stays on the cheap side of the standard
+library (no typing, no pathlib).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class AgentId(str):
+    """Twelve hex digits; every external thing of an agent carries it."""
+
+    __slots__ = ()
+
+
+class WindowId(str):
+    """tmux's `@n`."""
+
+    __slots__ = ()
+
+
+class PaneId(str):
+    """tmux's `%n`."""
+
+    __slots__ = ()
+
+
+class State(StrEnum):
+    """Where an agent is in its life; each change is a compare-and-swap."""
+
+    CREATING = "creating"
+    RUNNING = "running"
+    EXITED = "exited"
+    LOST = "lost"
+    REMOVING = "removing"
+    QUARANTINED = "quarantined"
+
+
+class Status(StrEnum):
+    """What a person is told an agent is doing."""
+
+    STARTING = "starting"
+    WORKING = "working"
+    WAITING = "waiting"
+    IDLE = "idle"
+    DONE = "done"
+    CRASHED = "crashed"
+    STRAY = "stray"
+    LOST = "lost"
+    UNKNOWN = "unknown"
+    REMOVING = "removing"
+    QUARANTINED = "quarantined"
+
+
+class Kind(StrEnum):
+    WORKER = "worker"
+    PERSISTENT = "persistent"
+
+
+class Reason(StrEnum):
+    """Why an agent was removed."""
+
+    USER = "user"
+    FINISHED = "finished"
+    CRASHED = "crashed"
+    WINDOW_CLOSED = "window_closed"
+    NEVER_STARTED = "never_started"
+    LOST = "lost"
+    CREATE_FAILED = "create_failed"
+    SWEPT = "swept"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessId:
+    """One process for all time: a reused pid is another ProcessId.
+
+    `ticks` is the start time in clock ticks since boot (0 where the system has no
+    /proc), `inode` the pidfd's inode (0 where the kernel gives none).
+    """
+
+    boot: str
+    namespace: int
+    pid: int
+    ticks: int
+    inode: int
+
+    def __str__(self) -> str:
+        return f"{self.boot}/{self.namespace}/{self.pid}/{self.ticks}/{self.inode}"
+
+    @classmethod
+    def parse(cls, text: str) -> ProcessId:
+        boot, namespace, pid, ticks, inode = text.split("/")
+        return cls(boot, int(namespace), int(pid), int(ticks), int(inode))
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended: exactly one of the two is set."""
+
+    code: int | None
+    signal: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an agent's pane is: ids of one particular tmux server."""
+
+    socket: str
+    server: ProcessId
+    session: str
+    window: WindowId
+    pane: PaneId
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One row of the store.
+
+    `branch_made` and `copied` say what tmuxorch itself put there (so it may take it
+    away again); `owner` is who is creating or removing it, `step` how far they got;
+    `stopped` marks an end that a person asked for.
+    """
+
+    id: AgentId
+    name: str
+    repo: str
+    task: str
+    agent: str
+    kind: Kind
+    state: State
+    status: Status
+    branch: str
+    branch_made: bool
+    base: str
+    base_commit: str
+    worktree: str
+    command: tuple[str, ...]
+    copied: tuple[str, ...]
+    conversation: str | None
+    socket: str
+    place: Place | None
+    process: ProcessId | None
+    shim: ProcessId | None
+    owner: ProcessId | None
+    step: str
+    reason: Reason | None
+    keep_branch: bool
+    exit: Exit | None
+    stopped: bool
+    restarts: int
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    last_activity_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """What became of a removed agent; its id is the agent's."""
+
+    id: AgentId
+    name: str
+    repo: str
+    task: str
+    agent: str
+    branch: str
+    base: str
+    base_commit: str
+    head_commit: str | None
+    reason: Reason
+    exit: Exit | None
+    created_at: float
+    removed_at: float
+    duration_s: float
+    commits: int | None
+    files_changed: int | None
+    insertions: int | None
+    deletions: int | None
+    salvage_ref: str | None
+    archive: str | None
+    branch_kept: bool
+    restored_at: float | None
+    last_screen: str | None
+    kind: Kind
+    command: tuple[str, ...]
+    conversation: str | None

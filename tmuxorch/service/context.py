@@ -1,0 +1,105 @@
+"""What every service needs, handed in once; tests hand in their own clock and faults."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tmuxorch import paths
+from tmuxorch.adapters import rundir, store
+from tmuxorch.adapters.locks import flock
+from tmuxorch.adapters.run import Timeout
+from tmuxorch.adapters.tmux import Tmux, check_version, find_program
+from tmuxorch.errors import GitFailed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tmuxorch.model import Agent, AgentId
+
+REPO_LOCK_TIMEOUT_S = 600.0
+
+
+def _nothing(_: str) -> None:
+    return None
+
+
+@dataclass
+class Context:
+    """The world as one command sees it.
+
+    `narrate` gets a line for a person when something slow begins; `checkpoint` is called
+    with a step's name after each step of a saga, so that tests can fail there.
+    """
+
+    store: store.Store
+    state_dir: str
+    worktrees_dir: str
+    socket: str
+    environ: Mapping[str, str]
+    tmux_timeout_s: float = 10.0
+    clock: Callable[[], float] = time.time
+    narrate: Callable[[str], None] = _nothing
+    checkpoint: Callable[[str], None] = _nothing
+    _tmux: dict[str, Tmux] = field(default_factory=dict)
+
+    def tmux(self, socket: str | None = None) -> Tmux:
+        """The tmux server of that socket (this command's own by default)."""
+        path = socket or self.socket
+        if path not in self._tmux:
+            self._tmux[path] = Tmux(path, timeout_s=self.tmux_timeout_s)
+        return self._tmux[path]
+
+    def check_tmux(self) -> None:
+        """Refuse a missing or old tmux; asked once per installed program, then remembered."""
+        program = find_program()
+        status = os.stat(program)
+        key = f"tmux:{program}:{status.st_mtime_ns}:{status.st_size}"
+        if self.store.meta("tmux") != key:
+            check_version(program)
+            self.store.set_meta("tmux", key)
+
+    def run_dir(self, agent_id: AgentId) -> str:
+        return rundir.run_dir(self.state_dir, agent_id)
+
+    @contextmanager
+    def repo_lock(self, repo_root: str) -> Iterator[None]:
+        """Hold the repository for a change of its worktrees or branches."""
+        digest = hashlib.sha256(os.fsencode(repo_root)).hexdigest()[:16]
+        directory = os.path.join(self.state_dir, "locks")
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        path = os.path.join(directory, f"repo-{digest}.lock")
+        try:
+            with flock(path, timeout_s=REPO_LOCK_TIMEOUT_S):
+                yield
+        except Timeout as e:
+            raise GitFailed(f"{repo_root} is busy: {e}; try again") from e
+
+    def lock_reason(self, agent: Agent) -> str:
+        """The mark by which git's own list says whose worktree it is."""
+        return f"tmuxorch:{self.store.id}:{agent.id}"
+
+
+def open_context(
+    environ: Mapping[str, str],
+    *,
+    socket: str,
+    tmux_timeout_s: float = 10.0,
+    narrate: Callable[[str], None] = _nothing,
+) -> Context:
+    """Open the store of this environment, making its directory on first use."""
+    state_dir = paths.state_dir(environ)
+    paths.ensure_private(state_dir)
+    return Context(
+        store=store.open_store(state_dir),
+        state_dir=state_dir,
+        worktrees_dir=paths.worktrees_dir(environ),
+        socket=socket,
+        environ=environ,
+        tmux_timeout_s=tmux_timeout_s,
+        narrate=narrate,
+    )
