@@ -30,7 +30,8 @@ ALLOWED = {
     "core": {"core", "model", "errors"},
     "adapters": {"adapters", "shim", "model", "errors", "paths", "core.observation"},
     "service": {"service", "core", "adapters", "model", "errors", "shim", ""} | BESIDE_MODEL,
-    "cli": {"cli", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
+    "tui": {"tui", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
+    "cli": {"cli", "tui", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
     "shim": set(),
     "": set(),
 }

@@ -26,6 +26,7 @@ VERBS = {
     "restart": "start an agent again",
     "rm": "save and remove agents",
     "history": "removed workers, newest first",
+    "demo": "six scripted agents in a throw-away repository",
     "init": "write a commented configuration",
     "config": "show the effective configuration",
     "completion": "print shell completion",
@@ -143,7 +144,12 @@ def name_argument(f: Any) -> Any:
 def app(ctx: click.Context) -> None:
     """Run many coding agents side by side in tmux, each on its own git worktree."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            click.echo(ctx.get_help())
+            return
+        from tmuxorch.cli.screen import open_screen
+
+        ctx.exit(open_screen(ctx.obj))
 
 
 def run(args: Sequence[str]) -> int:

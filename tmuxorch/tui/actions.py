@@ -1,0 +1,262 @@
+"""What the keys do, as calls of services: the only door from the screen to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tmuxorch.adapters import git, processes, rundir
+from tmuxorch.errors import TmuxorchError, UnknownName
+from tmuxorch.model import Agent, AgentId, HistoryEntry, Reason, State
+from tmuxorch.service import removal, renaming, running, stake
+from tmuxorch.service.context import Context
+from tmuxorch.tui.setting import Setting
+from tmuxorch.tui.snapshot import Row, WatcherSeen
+
+TASKS_REMEMBERED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A filled-in form for a new worker; "" means "you choose"."""
+
+    repo: str
+    task: str
+    agent: str = ""
+    base: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FormFacts:
+    """What the form for a new worker offers."""
+
+    agents: tuple[str, ...]
+    default_agent: str
+    base: str
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AtStake:
+    """What a removal would touch, in words."""
+
+    id: AgentId
+    name: str
+    running: bool
+    processes: int
+    lines: tuple[str, ...] = ()
+    branch: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was done to several agents, one by one; failures are sentences."""
+
+    done: tuple[HistoryEntry, ...] = ()
+    names: tuple[str, ...] = ()
+    failures: tuple[str, ...] = field(default=())
+
+
+def form_facts(ctx: Context, setting: Setting, repo: str) -> FormFacts:
+    config = setting.load_config(ctx, repo)
+    tasks = [agent.task for agent in reversed(ctx.store.agents())]
+    tasks += [entry.task for entry in ctx.store.history(limit=TASKS_REMEMBERED)]
+    unique = tuple(dict.fromkeys(task for task in tasks if task.strip()))
+    base = config.defaults.base or git.resolve_base(git.find_repo(repo), None, cwd=repo).name
+    return FormFacts(tuple(sorted(config.agents)), config.defaults.agent, base, unique)
+
+
+def create(ctx: Context, setting: Setting, wish: Wish) -> Agent:
+    from tmuxorch.service import creation
+
+    made = creation.create(
+        ctx,
+        setting.load_config(ctx, wish.repo),
+        creation.Request(
+            repo=git.find_repo(wish.repo),
+            cwd=wish.repo,
+            task=wish.task,
+            name=wish.name or None,
+            agent=wish.agent or None,
+            base=wish.base or None,
+        ),
+    )
+    ensure_watcher(ctx)
+    return made
+
+
+def observe_stake(row: Row) -> AtStake:
+    """What is at stake in one agent; a look that fails is said, never taken for nothing."""
+    agent = row.agent
+    family = processes.find_family(
+        agent_id=agent.id,
+        roots=tuple(p for p in (agent.shim, agent.process) if p is not None),
+        worktree=None,
+        since_ticks=None,
+    )
+    alive = row.state is State.RUNNING
+    try:
+        found = removal.observe_stake(agent)
+    except TmuxorchError as e:
+        return AtStake(agent.id, agent.name, alive, len(family), problem=e.message)
+    if found is None:
+        problem = f"its repository {agent.repo} is not there"
+        return AtStake(agent.id, agent.name, alive, len(family), problem=problem)
+    keeps = agent.branch if found.commits or not agent.branch_made else ""
+    lines = tuple(stake.describe(found))
+    return AtStake(agent.id, agent.name, alive, len(family), lines, keeps)
+
+
+def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+    config = setting.load_config(ctx, None)
+    done: list[HistoryEntry] = []
+    failures: list[str] = []
+    for agent in agents:
+        try:
+            done.append(
+                removal.remove(
+                    ctx,
+                    ctx.store.agent(agent.id) or agent,
+                    reason=Reason.USER,
+                    grace_s=config.cleanup.grace_s,
+                    cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
+                )
+            )
+        except TmuxorchError as e:
+            failures.append(e.message)
+    return Outcome(tuple(done), tuple(e.name for e in done), tuple(failures))
+
+
+def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
+    sent, failures = [], []
+    for agent in agents:
+        try:
+            running.send(ctx, agent, text)
+            sent.append(agent.name)
+        except TmuxorchError as e:
+            failures.append(e.message)
+    return Outcome(names=tuple(sent), failures=tuple(failures))
+
+
+def stop(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+    grace_s = setting.load_config(ctx, None).cleanup.grace_s
+    stopped, failures = [], []
+    for agent in agents:
+        try:
+            stopped.append(running.stop(ctx, agent, grace_s=grace_s).name)
+        except TmuxorchError as e:
+            failures.append(e.message)
+    return Outcome(names=tuple(stopped), failures=tuple(failures))
+
+
+def restart(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+    started, failures = [], []
+    for agent in agents:
+        try:
+            config = setting.load_config(ctx, agent.repo)
+            started.append(running.restart(ctx, config, agent, fresh=False).name)
+        except TmuxorchError as e:
+            failures.append(e.message)
+    ensure_watcher(ctx)
+    return Outcome(names=tuple(started), failures=tuple(failures))
+
+
+def rename(ctx: Context, agent: Agent, name: str) -> Agent:
+    return renaming.rename(ctx, agent, name)
+
+
+def last_lines(ctx: Context, agent: Agent, count: int) -> list[str]:
+    """The end of the agent's screen, from its window or from what was kept of it."""
+    try:
+        pane = ctx.tmux(agent.socket).find_pane(agent.id)
+        text = ctx.tmux(agent.socket).capture(pane.place.pane) if pane else None
+    except TmuxorchError:
+        text = None
+    if text is None:
+        text = rundir.read_screen(ctx.run_dir(agent.id)) or ""
+    return removal.trim_screen(text).splitlines()[-count:]
+
+
+# -- what other parts of tmuxorch bring ---------------------------------------------------
+
+
+def merge(ctx: Context, setting: Setting, agent: Agent) -> str:
+    """Bring its work into its base branch; a sentence about what came of it."""
+    from tmuxorch.service import merging
+
+    merged = merging.merge(ctx, agent, how=merging.How.MERGE)
+    return str(merged)
+
+
+def restore(ctx: Context, setting: Setting, entry: HistoryEntry, *, start: bool = False) -> Agent:
+    from tmuxorch.service import restoring
+
+    config = setting.load_config(ctx, entry.repo)
+    return restoring.restore(ctx, config, entry, start=start)
+
+
+def undo(ctx: Context, setting: Setting, entry: HistoryEntry | None) -> Agent:
+    """Bring back what was removed last: `entry`, or else the newest by a person."""
+    if entry is None:
+        removed = [
+            e
+            for e in ctx.store.history(limit=50)
+            if e.reason is Reason.USER and e.restored_at is None
+        ]
+        if not removed:
+            raise UnknownName("there is no removal to undo; H lists all removed workers")
+        entry = removed[0]
+    return restore(ctx, setting, entry)
+
+
+def observe_watcher(state_dir: str) -> WatcherSeen:
+    try:
+        from tmuxorch.service import leader
+    except ImportError:
+        return WatcherSeen(known=False, alive=False)
+
+    return WatcherSeen(known=True, alive=leader.observe_watcher(state_dir).alive)
+
+
+def ensure_watcher(ctx: Context) -> None:
+    try:
+        from tmuxorch.service import leader
+    except ImportError:
+        return
+
+    leader.ensure_watcher(ctx)
+
+
+def observe_orphans(ctx: Context) -> list[Any]:
+    from tmuxorch.service import sweep
+
+    return list(sweep.observe_orphans(ctx))
+
+
+def can_sweep(orphan: Any) -> bool:
+    return str(orphan.action) in ("remove", "salvage") and not orphan.done
+
+
+def orphan_name(orphan: Any) -> str:
+    """Its path, window id or process number, whichever its kind has."""
+    found = (getattr(orphan, field, None) for field in ("path", "id", "pid"))
+    return str(next((value for value in found if value is not None), "?"))
+
+
+def sweep(ctx: Context, orphans: Sequence[Any]) -> Outcome:
+    from tmuxorch.service import sweep as sweeping
+
+    done, failures = [], []
+    for orphan in orphans:
+        try:
+            swept = sweeping.apply(ctx, orphan)
+            if swept.done:
+                done.append(orphan_name(orphan))
+            else:
+                failures.append(f"{orphan_name(orphan)} was left: {swept.reason}")
+        except TmuxorchError as e:
+            failures.append(e.message)
+    return Outcome(names=tuple(done), failures=tuple(failures))
