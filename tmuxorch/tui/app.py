@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar
@@ -12,7 +14,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from tmuxorch.tui import actions, keys
-from tmuxorch.tui.jobs import Jobs
+from tmuxorch.tui.jobs import Jobs, Work
 from tmuxorch.tui.looker import Look, Looker
 from tmuxorch.tui.mailbox import Mailbox
 from tmuxorch.tui.reader import Reader
@@ -38,9 +40,10 @@ class TmuxorchApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = []
     ENABLE_COMMAND_PALETTE = True
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, prepare: Work | None = None) -> None:
         super().__init__()
         self.setting = setting
+        self._prepare = prepare
         self.board = MainScreen()
         self.terminal: Terminal = RealTerminal(self)
         self.jobs = Jobs(setting, self._post)
@@ -61,6 +64,8 @@ class TmuxorchApp(App[None]):
             self.board.say(
                 f"[keys] in the configuration: no such action: {', '.join(unknown)}", "warning"
             )
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, self.exit)
         # After the first frame: a newcomer sees the screen before anything is looked up.
         self.call_after_refresh(self._start_threads)
 
@@ -68,7 +73,8 @@ class TmuxorchApp(App[None]):
         for thread in (self.reader, self.looker, self.tally):
             thread.start()
         self.set_interval(WATCHER_S, self._keep_watcher)
-        self._keep_watcher()
+        if self._prepare is not None:
+            self.jobs.start("making the agents", self._prepare)
 
     def _keep_watcher(self) -> None:
         """A watcher that died is started again; without agents none is needed."""
@@ -105,10 +111,12 @@ def _theme(environ: Mapping[str, str]) -> str:
     return "textual-light" if background in ("7", "15") else "textual-dark"
 
 
-def run(setting: Setting) -> int:
-    """Show the screen until the person quits; agents go on."""
-    app = TmuxorchApp(setting)
+def run(setting: Setting, prepare: Work | None = None) -> int:
+    """Show the screen until the person quits; agents go on.
+
+    `prepare` is done beside it, after the first frame.
+    """
+    app = TmuxorchApp(setting, prepare)
     app.run()
-    if unfinished := app.jobs.unfinished():
-        sys.stderr.write(f"finishing: {', '.join(unfinished)}\n")
+    app.jobs.wait(lambda about: sys.stderr.write(f"finishing: {about}\n"))
     return app.return_code or 0

@@ -59,8 +59,12 @@ class Jobs:
         self._running[thread] = about
         thread.start()
 
-    def unfinished(self) -> list[str]:
-        return [about for thread, about in list(self._running.items()) if thread.is_alive()]
+    def wait(self, say: Callable[[str], object]) -> None:
+        """Wait for what is not finished yet, saying what it is."""
+        for thread, about in list(self._running.items()):
+            if thread.is_alive():
+                say(about)
+                thread.join()
 
     def _run(
         self, work: Work, ids: tuple[AgentId, ...], then: Callable[[Any], None] | None
