@@ -33,6 +33,7 @@ ALLOWED = {
     "tui": {"tui", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
     "cli": {"cli", "tui", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
     "shim": set(),
+    "__main__": {"cli"},
     "": set(),
 }
 
