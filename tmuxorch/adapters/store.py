@@ -61,10 +61,6 @@ class Store:
     def close(self) -> None:
         self._db.close()
 
-    def data_version(self) -> int:
-        """A number that changes when another connection has written; costs no table read."""
-        return int(self._read("PRAGMA data_version")[0][0])
-
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
         with _translated(self.state_dir):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -183,19 +184,27 @@ def last_lines(ctx: Context, agent: Agent, count: int) -> list[str]:
 # -- what other parts of tmuxorch bring ---------------------------------------------------
 
 
-def merge(ctx: Context, setting: Setting, agent: Agent) -> str:
-    """Bring its work into its base branch; a sentence about what came of it."""
-    from tmuxorch.service import merging
+def _service(name: str) -> Any:
+    try:
+        return importlib.import_module(f"tmuxorch.service.{name}")
+    except ModuleNotFoundError as e:
+        raise TmuxorchError("this version of tmuxorch cannot do that yet") from e
 
+
+def merge(ctx: Context, agent: Agent) -> str:
+    """Bring its work into its base branch; a sentence about what came of it."""
+    merging = _service("merging")
     merged = merging.merge(ctx, agent, how=merging.How.MERGE)
-    return str(merged)
+    if not merged.changed:
+        return f"all of {agent.name} was in {merged.base} already"
+    count = len(merged.commits)
+    return f"{count} commit{'' if count == 1 else 's'} of {agent.name} went into {merged.base}"
 
 
 def restore(ctx: Context, setting: Setting, entry: HistoryEntry, *, start: bool = False) -> Agent:
-    from tmuxorch.service import restoring
-
     config = setting.load_config(ctx, entry.repo)
-    return restoring.restore(ctx, config, entry, start=start)
+    agent: Agent = _service("restoring").restore(ctx, config, entry, start=start)
+    return agent
 
 
 def undo(ctx: Context, setting: Setting, entry: HistoryEntry | None) -> Agent:
@@ -213,27 +222,19 @@ def undo(ctx: Context, setting: Setting, entry: HistoryEntry | None) -> Agent:
 
 
 def observe_watcher(state_dir: str) -> WatcherSeen:
-    try:
-        from tmuxorch.service import leader
-    except ImportError:
-        return WatcherSeen(known=False, alive=False)
+    from tmuxorch.service import leader
 
     return WatcherSeen(known=True, alive=leader.observe_watcher(state_dir).alive)
 
 
 def ensure_watcher(ctx: Context) -> None:
-    try:
-        from tmuxorch.service import leader
-    except ImportError:
-        return
+    from tmuxorch.service import leader
 
     leader.ensure_watcher(ctx)
 
 
 def observe_orphans(ctx: Context) -> list[Any]:
-    from tmuxorch.service import sweep
-
-    return list(sweep.observe_orphans(ctx))
+    return list(_service("sweep").observe_orphans(ctx))
 
 
 def can_sweep(orphan: Any) -> bool:
@@ -247,8 +248,7 @@ def orphan_name(orphan: Any) -> str:
 
 
 def sweep(ctx: Context, orphans: Sequence[Any]) -> Outcome:
-    from tmuxorch.service import sweep as sweeping
-
+    sweeping = _service("sweep")
     done, failures = [], []
     for orphan in orphans:
         try:

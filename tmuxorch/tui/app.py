@@ -20,7 +20,7 @@ from tmuxorch.tui.mailbox import Mailbox
 from tmuxorch.tui.reader import Reader
 from tmuxorch.tui.screens.board import Arrived, Counted
 from tmuxorch.tui.screens.main import MainScreen
-from tmuxorch.tui.snapshot import Snapshot
+from tmuxorch.tui.snapshot import Snapshot, WatcherSeen
 from tmuxorch.tui.tally import Tally
 from tmuxorch.tui.terminal import RealTerminal, Terminal
 
@@ -49,7 +49,7 @@ class TmuxorchApp(App[None]):
         self.jobs = Jobs(setting, self._post)
         self.snapshots: Mailbox[Snapshot] = Mailbox(lambda: self._post(Arrived()))
         self.looks: Mailbox[Look] = Mailbox(lambda: self._post(Arrived()))
-        self.reader = Reader(setting.state_dir, self.snapshots.put, actions.observe_watcher)
+        self.reader = Reader(setting.state_dir, self.snapshots.put, self._observe_watcher)
         self.looker = Looker(setting.open_context, self.looks.put)
         self.tally = Tally(self._count)
 
@@ -81,6 +81,11 @@ class TmuxorchApp(App[None]):
         snapshot = self.board.snapshot
         if snapshot.rows and snapshot.watcher.known and not snapshot.watcher.alive:
             self.jobs.start("starting the watcher", actions.ensure_watcher)
+
+    def _observe_watcher(self, state_dir: str) -> WatcherSeen:
+        if self.setting.environ.get("TMUXORCH_WATCHER") == "off":
+            return WatcherSeen(known=False, alive=False)
+        return actions.observe_watcher(state_dir)
 
     def _post(self, message: Message) -> None:
         self.board.post_message(message)

@@ -31,7 +31,8 @@ from tmuxorch.tui.widgets.text_view import TextView
 if TYPE_CHECKING:
     from tmuxorch.tui.app import TmuxorchApp
 
-SMALLEST = (40, 8)
+# Below so many columns the list stands above the view, not beside it.
+_BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]
 
 
 class Arrived(Message):
@@ -49,10 +50,7 @@ class Counted(Message):
 class BoardScreen(Screen[None]):
     """Shows the newest snapshot and look; keeps what the person chose."""
 
-    HORIZONTAL_BREAKPOINTS = [
-        (0, "-narrow"),
-        (76, "-normal"),
-    ]
+    HORIZONTAL_BREAKPOINTS = _BREAKPOINTS
 
     def __init__(self) -> None:
         super().__init__()

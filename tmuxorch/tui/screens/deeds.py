@@ -137,7 +137,7 @@ class Deeds(BoardScreen):
         )
 
     def _restored(self, agent: Agent) -> None:
-        self.say(f"{agent.name} is back")
+        self.say(f"{agent.name} is back with its work; R starts it")
         self.select(agent.id)
 
     # -- stop, restart, rename, merge ----------------------------------------------------
@@ -229,10 +229,9 @@ class Deeds(BoardScreen):
         )
 
     def _merge(self, agent: Agent) -> None:
-        setting = self.orch.setting
         self.jobs.start(
             f"merging {agent.name}",
-            lambda ctx: actions.merge(ctx, setting, agent),
+            lambda ctx: actions.merge(ctx, agent),
             ids=[agent.id],
             then=self.say,
         )
