@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, SystemCommand
@@ -23,6 +23,7 @@ from tmuxorch.tui.screens.main import MainScreen
 from tmuxorch.tui.snapshot import Snapshot, WatcherSeen
 from tmuxorch.tui.tally import Tally
 from tmuxorch.tui.terminal import RealTerminal, Terminal
+from tmuxorch.tui.themes import DARK, LIGHT, theme_for
 
 if TYPE_CHECKING:
     from tmuxorch.model import AgentId
@@ -57,7 +58,9 @@ class TmuxorchApp(App[None]):
         return self.board
 
     def on_mount(self) -> None:
-        self.theme = self.setting.theme or _theme(self.setting.environ)
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
+        self.theme = self.setting.theme or theme_for(self.setting.environ)
         unknown = sorted(set(self.setting.keys) - keys.NAMES)
         self.set_keymap({k: v for k, v in self.setting.keys.items() if k in keys.NAMES})
         if unknown:
@@ -108,12 +111,6 @@ class TmuxorchApp(App[None]):
                     f"key {key}",
                     lambda action=binding.action: self.call_later(self.board.run_action, action),
                 )
-
-
-def _theme(environ: Mapping[str, str]) -> str:
-    """Light where the terminal says that its background is (the convention of rxvt)."""
-    background = environ.get("COLORFGBG", "").rpartition(";")[2]
-    return "textual-light" if background in ("7", "15") else "textual-dark"
 
 
 def run(setting: Setting, prepare: Work | None = None) -> int:

@@ -47,6 +47,7 @@ class Ask(ModalScreen[bool]):
         self.heading = title
         self._facts = facts
         self._yes, self._no = yes, no
+        self._open = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
@@ -55,12 +56,16 @@ class Ask(ModalScreen[bool]):
             yield KeyBar()
 
     def on_mount(self) -> None:
+        self._open = True
         self.learn(self._facts)
+
+    def on_unmount(self) -> None:
+        self._open = False
 
     def learn(self, facts: Sequence[TextLine] | None) -> None:
         """The facts are known now."""
         self._facts = facts
-        if not self.is_mounted:
+        if not self._open:
             return
         shown = (
             facts if facts is not None else [Plain("looking at what is at stake\u2026", "label")]

@@ -64,6 +64,7 @@ class BoardScreen(Screen[None]):
         self.steps: dict[AgentId, str] = {}
         self.changes: dict[AgentId, Changes] = {}
         self._shown: tuple[AgentId | None, Tab] | None = None
+        self._open = False
 
     @property
     def orch(self) -> TmuxorchApp:
@@ -85,11 +86,15 @@ class BoardScreen(Screen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
+        self._open = True
         self.query_one("#filter").display = False
         self.everywhere = self.orch.setting.repo is None
         self.query_one(AgentList).focus()
         self.update()
         self.set_interval(1.0, self.update)
+
+    def on_unmount(self) -> None:
+        self._open = False
 
     # -- what comes in -----------------------------------------------------------------
 
@@ -180,7 +185,7 @@ class BoardScreen(Screen[None]):
 
     def update(self) -> None:
         """Bring all parts up to date; each paints only what differs."""
-        if not self.is_mounted:
+        if not self._open:
             return
         where = None if self.everywhere else self.orch.setting.repo
         index = next((i for i, row in enumerate(self.rows) if row.id == self.selected), 0)

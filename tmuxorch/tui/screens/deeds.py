@@ -42,7 +42,7 @@ class Deeds(BoardScreen):
         self.jobs.start(
             "reading the configuration",
             lambda ctx: actions.form_facts(ctx, setting, repo),
-            then=lambda facts: form.learn(facts) if form.is_mounted else None,
+            then=form.learn,
         )
 
     def _make(self, wish: Wish | None) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from textual.screen import Screen
+from collections.abc import Mapping
+from dataclasses import replace
+from textwrap import wrap
+
+from textual.app import App
+from textual.keys import _character_to_key
 
 from tmuxorch.tui import keys
 from tmuxorch.tui.lines import Fact, Plain, TextLine
@@ -17,30 +22,29 @@ _GROUPS = (
 )  # fmt: skip
 
 
-def help_lines(screen: Screen[None]) -> list[TextLine]:
-    """Every key with what it does, as it is configured now."""
-    pressed: dict[str, list[str]] = {}
-    words: dict[str, str] = {}
-    for active in screen._bindings:
-        key, binding = active
-        if binding.id:
-            shown = screen.app.get_key_display(binding)
-            pressed.setdefault(binding.id, [])
-            if shown not in pressed[binding.id]:
-                pressed[binding.id].append(shown)
-            words[binding.id] = binding.description
-        del key
+def help_lines(app: App[None], changed: Mapping[str, str]) -> list[TextLine]:
+    """Every key with what it does; `changed` are the keys that the config gives to actions."""
+    bindings = {binding.id: binding for binding in keys.BINDINGS if binding.id}
     lines: list[TextLine] = []
     for title, names in _GROUPS:
-        lines += [Plain(title, "strong")]
-        lines += [Fact(" ".join(pressed.get(n, ())), words.get(n, ""), indent=14) for n in names
-                  if n in words]  # fmt: skip
-        lines += [Plain("")]
-    lines += [
+        lines.append(Plain(title, "strong"))
+        for name in names:
+            binding = bindings[name]
+            pressed = changed.get(name, binding.key).split(",")
+            shown = [app.get_key_display(replace(binding, key=_spelled(key))) for key in pressed]
+            lines.append(Fact(" ".join(shown), binding.description, indent=14))
+        lines.append(Plain(""))
+    return [
+        *lines,
         Fact("1 \u2026 9", "the first nine agents", indent=14),
         Plain(""),
         Plain("With marked agents, send, stop, restart and remove mean all of them.", "label"),
         Plain("Other keys: [keys] in the configuration, by these names:", "label"),
-        Plain("  " + ", ".join(sorted(n for n in keys.NAMES if n)), "label"),
+        *(Plain(f"  {line}", "label") for line in wrap(", ".join(sorted(bindings)), 72)),
     ]
-    return lines
+
+
+def _spelled(key: str) -> str:
+    """As Textual spells it: `question_mark` for `?`."""
+    key = key.strip()
+    return _character_to_key(key) if len(key) == 1 else key

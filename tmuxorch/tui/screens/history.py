@@ -34,7 +34,6 @@ class HistoryScreen(Pick[HistoryEntry]):
         self._asked = ""
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._ask("")
 
     def _ask(self, words: str) -> None:

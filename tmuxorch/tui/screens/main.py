@@ -116,9 +116,6 @@ class MainScreen(Deeds):
         self.query_one(AgentList).focus()
         self.update()
 
-    def key_escape(self) -> None:
-        self.action_clear()
-
     def on_agent_list_pointed(self, message: AgentList.Pointed) -> None:
         self.select(message.agent_id)
         if message.twice:
@@ -157,12 +154,10 @@ class MainScreen(Deeds):
     def _open_page(self, title: str, look: Any) -> None:
         page = Page(title)
         self.app.push_screen(page)
-        self.jobs.start(
-            title, look, then=lambda lines: page.learn(lines) if page.is_mounted else None
-        )
+        self.jobs.start(title, look, then=page.learn)
 
     def action_help(self) -> None:
-        self.app.push_screen(Page("Keys", help_lines(self)))
+        self.app.push_screen(Page("Keys", help_lines(self.app, self.orch.setting.keys)))
 
     def action_palette(self) -> None:
         self.app.action_command_palette()

@@ -32,6 +32,8 @@ class NewWorker(ModalScreen[Wish | None]):
         self._repo = repo
         self._wording = task
         self._agents: tuple[str, ...] = ()
+        self._facts: FormFacts | None = None
+        self._open = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="new"):
@@ -50,6 +52,7 @@ class NewWorker(ModalScreen[Wish | None]):
             yield Input(id=name, compact=True)
 
     def on_mount(self) -> None:
+        self._open = True
         paper = self.query_one(Paper)
         paper.text = self._wording
         paper.focus()
@@ -64,9 +67,17 @@ class NewWorker(ModalScreen[Wish | None]):
                 ("Esc", "leave", "leave"),
             ]
         )
+        if self._facts is not None:
+            self.learn(self._facts)
+
+    def on_unmount(self) -> None:
+        self._open = False
 
     def learn(self, facts: FormFacts) -> None:
         """What can be chosen is known now."""
+        self._facts = facts
+        if not self._open:
+            return
         self._agents = facts.agents
         agent, base = self.query_one("#agent", Input), self.query_one("#base", Input)
         agent.placeholder, base.placeholder = facts.default_agent, literal(facts.base)

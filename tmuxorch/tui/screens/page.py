@@ -34,6 +34,7 @@ class Page(ModalScreen[None]):
         super().__init__()
         self.heading = title
         self._lines = lines
+        self._open = False
 
     def compose(self) -> ComposeResult:
         yield Title(f" {self.heading}")
@@ -41,6 +42,7 @@ class Page(ModalScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
+        self._open = True
         self.learn(self._lines if self._lines is not None else [Plain("looking\u2026", "label")])
         self.query_one(KeyBar).tell(
             [
@@ -52,8 +54,13 @@ class Page(ModalScreen[None]):
             ]
         )
 
+    def on_unmount(self) -> None:
+        self._open = False
+
     def learn(self, lines: Sequence[TextLine]) -> None:
-        self.query_one(TextView).show(lines, fresh=True)
+        self._lines = lines
+        if self._open:
+            self.query_one(TextView).show(lines, fresh=True)
 
     @property
     def text(self) -> str:

@@ -33,6 +33,7 @@ class Pick(ModalScreen[T | None], Generic[T]):
         super().__init__()
         self.heading = title
         self.items: list[T] = []
+        self._open = False
 
     def compose(self) -> ComposeResult:
         yield Title(f" {self.heading}")
@@ -42,13 +43,17 @@ class Pick(ModalScreen[T | None], Generic[T]):
         yield KeyBar()
 
     def on_mount(self) -> None:
+        self._open = True
         self.query_one("#search").display = False
         self.query_one(OptionList).focus()
         self.query_one(KeyBar).tell(self.offered())
 
+    def on_unmount(self) -> None:
+        self._open = False
+
     def learn(self, items: Sequence[T]) -> None:
         """These are the lines now; the highlight stays where it was."""
-        if not self.is_mounted:
+        if not self._open:  # only after it is open does anybody look anything up
             return
         options = self.query_one(OptionList)
         at = options.highlighted or 0

@@ -29,7 +29,6 @@ class SweepScreen(Pick[Any]):
         self._looked = False
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._look()
 
     def _look(self) -> None:

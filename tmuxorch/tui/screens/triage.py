@@ -38,6 +38,8 @@ class Triage(ModalScreen[str]):
     def __init__(self, row: Row) -> None:
         super().__init__()
         self._row = row
+        self._found: tuple[AtStake | None, Sequence[str]] = (None, ())
+        self._open = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
@@ -46,12 +48,17 @@ class Triage(ModalScreen[str]):
             yield KeyBar()
 
     def on_mount(self) -> None:
-        self.learn(None, ())
+        self._open = True
+        self.learn(*self._found)
         self.query_one(KeyBar).tell([*WAYS, ("Esc", "leave", "")])
+
+    def on_unmount(self) -> None:
+        self._open = False
 
     def learn(self, stake: AtStake | None, last: Sequence[str]) -> None:
         """What it left is known now."""
-        if not self.is_mounted:
+        self._found = (stake, last)
+        if not self._open:
             return
         end = describe_end(self._row).partition(";")[0]
         lines: list[TextLine] = [Plain(f"{end}.")]
