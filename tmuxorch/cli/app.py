@@ -26,10 +26,13 @@ VERBS = {
     "restart": "start an agent again",
     "rm": "save and remove agents",
     "history": "removed workers, newest first",
-    "demo": "six scripted agents in a throw-away repository",
+    "why": "what was seen of one agent, and done about it",
+    "events": "the decision log of all agents",
+    "watch": "the health loop",
     "init": "write a commented configuration",
     "config": "show the effective configuration",
     "completion": "print shell completion",
+    "demo": "six scripted agents in a throw-away repository",
 }
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmuxorch.config import Config
-    from tmuxorch.model import Agent
+    from tmuxorch.model import Agent, AgentId
 
 
 @dataclass
@@ -91,6 +91,23 @@ class Session:
             f"there is no agent {paint.harmless(name)!r}; `tmuxorch ls --all` lists them all, "
             "`tmuxorch history` the removed ones"
         )
+
+    def find_id(self, name: str) -> AgentId:
+        """The id of a live agent, or else of the newest removed one of that name."""
+        try:
+            return self.find(name).id
+        except UnknownName as unknown:
+            entries = self.ctx.store.history(limit=-1)
+            found = naming.match(name, [(e.name, e.id) for e in entries])
+            if not found:
+                raise unknown from None
+            if len({n for n, _ in found}) > 1:
+                listed = ", ".join(f"{n} ({i})" for n, i in found[:10])
+                raise AmbiguousName(
+                    f"{paint.harmless(name)!r} fits several removed agents: {listed}"
+                ) from None
+            ids = {i for _, i in found}
+            return next(e.id for e in entries if e.id in ids)
 
     def look(self, agent: Agent) -> dict[str, Any]:
         """The agent's JSON with a fresh look at its process."""
