@@ -59,7 +59,7 @@ async def main(directory: str) -> None:
         for name, size, theme, keys in (
             ("tmuxorch", (132, 34), "tmuxorch-dark", "j"),
             ("remove", (132, 34), "tmuxorch-dark", "4 d"),
-            ("diff", (132, 34), "tmuxorch-light", "j tab"),
+            ("diff", (132, 34), "tmuxorch-light", "1 tab"),
             ("small", (80, 24), "tmuxorch-dark", "j"),
             ("smallest", (60, 15), "tmuxorch-dark", "j"),
         ):

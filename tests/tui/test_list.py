@@ -235,7 +235,7 @@ def test_the_help_lists_every_binding(stage: Stage) -> None:
     async def story(_: Pilot[None]) -> None:
         await stage.until(lambda: stage.selected == "a")
         await stage.press("question_mark")
-        await stage.see("undo removal")
+        await stage.see("next waiting")
         for words in ("attach", "merge", "next waiting", "all repositories", "sweep", "quit"):
             assert words in stage.painted
         await stage.press("escape")
@@ -250,7 +250,7 @@ def test_a_click_selects_and_the_tabs_can_be_clicked(stage: Stage) -> None:
 
     async def story(pilot: Pilot[None]) -> None:
         await stage.until(lambda: stage.selected == "a")
-        await pilot.click("AgentList", offset=(5, 2))
+        await pilot.click("AgentList", offset=(5, 1))
         assert stage.selected == "b"
         await pilot.click("TabBar", offset=(10, 0))
         assert stage.board.tab == "diff"

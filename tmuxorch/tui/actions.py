@@ -178,7 +178,7 @@ def last_lines(ctx: Context, agent: Agent, count: int) -> list[str]:
         text = None
     if text is None:
         text = rundir.read_screen(ctx.run_dir(agent.id)) or ""
-    return removal.trim_screen(text).splitlines()[-count:]
+    return [line for line in removal.trim_screen(text).splitlines() if line.strip()][-count:]
 
 
 # -- what other parts of tmuxorch bring ---------------------------------------------------

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
 
+from tmuxorch.core import naming
 from tmuxorch.tui import actions, keys
 from tmuxorch.tui.jobs import Jobs, Work
 from tmuxorch.tui.looker import Look, Looker
@@ -99,6 +101,12 @@ class TmuxorchApp(App[None]):
     def on_unmount(self) -> None:
         for thread in (self.reader, self.looker, self.tally):
             thread.close()
+
+    async def on_event(self, event: events.Event) -> None:
+        """What is pasted goes into fields that show it, so it is made harmless on its way in."""
+        if isinstance(event, events.Paste):
+            event.text = naming.strip_controls(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+        await super().on_event(event)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield SystemCommand("theme", "other colours", self.action_change_theme)

@@ -15,7 +15,7 @@ _KEYS = (
     ("m", "merge", "merge", "merge"),
     ("D", "diff", "diff", "diff"),
     ("w", "next_waiting", "next waiting", "next_waiting"),
-    ("u", "undo", "undo removal", "undo"),
+    ("u", "undo", "undo", "undo"),
     ("r", "rename", "rename", "rename"),
     ("t", "shell", "shell", "shell"),
     ("y", "why", "why", "why"),
@@ -45,7 +45,7 @@ BINDINGS = [
 ]
 NAMES = frozenset(binding.id for binding in BINDINGS)
 
-# What the bottom line offers, the most useful first.
+# What the bottom line offers, the most useful first; the last one always has its place.
 OFFERED = ("attach", "new", "send", "remove", "restart", "merge", "undo", "diff", "next_waiting",
-           "filter", "stop", "everywhere", "help", "quit", "history", "shell", "why", "mark",
-           "rename", "sweep", "palette")  # fmt: skip
+           "filter", "stop", "everywhere", "quit", "history", "shell", "why", "mark", "rename",
+           "sweep", "palette", "help")  # fmt: skip

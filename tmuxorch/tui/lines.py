@@ -82,7 +82,7 @@ class DiffLine:
             return [(literal(text), "label")]
         side = {"+": "added", "-": "removed"}.get(text[:1], "")
         spans: list[Span] = [(literal(text[:1]), side)]
-        return spans + [(part, f"{side}|{word}" if word else side)
+        return spans + [(part, f"{side}|{word}" if side else word)
                         for part, word in _syntax(literal(text[1:]), self.path)]  # fmt: skip
 
 

@@ -120,7 +120,8 @@ class Looker(threading.Thread):
         if pane is not None:
             with suppress(TmuxFailed, NotRunning):
                 run = self._channels.get(row.agent.socket, ctx.tmux_timeout_s)
-                return screen_lines(run("capture-pane", "-p", "-e", "-t", pane))
+                lines = screen_lines(run("capture-pane", "-p", "-e", "-t", pane))
+                return squeeze(lines) if row.ended else lines
         self._pane = None
         return looks.saved_screen_of(ctx, row)
 
@@ -138,6 +139,15 @@ class Looker(threading.Thread):
         pane = PaneId(found[0]) if found else None
         self._pane = (row.id, pane, now)
         return pane
+
+
+def squeeze(lines: Sequence[TextLine]) -> list[TextLine]:
+    """Without the empty lines between the last words and the shim's note at the bottom."""
+    kept: list[TextLine] = []
+    for line in lines:
+        if line.width_hint or (kept and kept[-1].width_hint):
+            kept.append(line)
+    return kept
 
 
 def changes_of(row: Row) -> Changes | None:

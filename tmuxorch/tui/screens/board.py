@@ -199,7 +199,7 @@ class BoardScreen(Screen[None]):
             marked=self.marked,
             steps=self.steps,
             changes=self.changes,
-            headings=True,
+            headings=self.everywhere,
         )
         self.query_one(AgentList).show(lines, self.selected)
         self.orch.looker.focus(Focus(self.row, self.tab))
@@ -219,8 +219,7 @@ class BoardScreen(Screen[None]):
         )
         row = self.row
         about = f"{literal(row.agent.name)}  {first_line(row.agent.task)}" if row else ""
-        room = max(0, self.query_one(TabBar).size.width - 38)
-        self.query_one(TabBar).tell([tab.value for tab in Tab], self.tab, about[:room])
+        self.query_one(TabBar).tell([tab.value for tab in Tab], self.tab, about)
         self._tell_keys()
 
     def _tell_keys(self) -> None:
@@ -228,7 +227,7 @@ class BoardScreen(Screen[None]):
         for active in self.active_bindings.values():
             if active.binding.id:  # of several keys the first is the one to show
                 bindings.setdefault(active.binding.id, active)
-        offered = [bindings[name] for name in keys.OFFERED if name in bindings]
+        offered = [bindings[name] for name in self.offered() if name in bindings]
         self.query_one(KeyBar).tell(
             [
                 (self.app.get_key_display(b.binding), b.binding.description, b.binding.action)
@@ -236,6 +235,10 @@ class BoardScreen(Screen[None]):
                 if b.enabled
             ]
         )
+
+    def offered(self) -> Sequence[str]:
+        """The names of the keys that the bottom line offers, if they work now."""
+        return keys.OFFERED
 
     def _welcome(self) -> list[TextLine]:
         if not self.snapshot.loaded:

@@ -25,6 +25,10 @@ class Deeds(BoardScreen):
         self._sent: list[str] = []
         self._removed: list[HistoryEntry] = []
 
+    def offered(self) -> Sequence[str]:
+        # Undo reaches back before this session too, but only after a removal is it on one's mind.
+        return [name for name in super().offered() if name != "undo" or self._removed]
+
     # -- new -----------------------------------------------------------------------------
 
     def action_new(self, task: str = "") -> None:

@@ -45,8 +45,6 @@ class MainScreen(Deeds):
             return any(row.status is Status.WAITING for row in self.rows)
         if action == "everywhere":
             return self.orch.setting.repo is not None
-        if action == "undo":
-            return True
         return True
 
     # -- moving about ----------------------------------------------------------------------

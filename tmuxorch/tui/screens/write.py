@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
 
+from tmuxorch.core.literal import literal_lines
 from tmuxorch.tui.screens.ask import Title
 from tmuxorch.tui.widgets.bars import KeyBar
 
@@ -25,12 +26,13 @@ class Paper(TextArea):
 
     def __init__(self, earlier: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(soft_wrap=True, show_line_numbers=False, tab_behavior="focus", **kwargs)
-        self._earlier = list(earlier)
+        self._earlier: list[str] = []
+        self.remember(earlier)
         self._at = -1
         self._draft = ""
 
     def remember(self, earlier: Sequence[str]) -> None:
-        self._earlier = list(earlier)
+        self._earlier = ["\n".join(literal_lines(text)) for text in earlier]
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key == "enter":

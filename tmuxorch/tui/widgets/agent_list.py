@@ -16,6 +16,7 @@ from textual.strip import Strip
 
 from tmuxorch.model import AgentId, Status
 from tmuxorch.tui.board import SIGNS, Heading, Line, ListLine
+from tmuxorch.tui.widgets.ink import ink, wash
 
 _WORD, _AGE = 8, 4
 _CHANGES, _AGENT = 11, 8
@@ -106,9 +107,9 @@ class AgentList(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         line = self._lines[index]
         if isinstance(line, Line) and line.id == self._selected:
-            base += self._component("agents--selected")
+            base += wash(self, "agents--selected")
         elif isinstance(line, Line) and line.status is Status.WAITING:
-            base += self._component("agents--urgent")
+            base += wash(self, "agents--urgent")
         parts = [Segment(text, base + style) for text, style in self._cells(line, width)]
         return Strip(parts).adjust_cell_length(width, base)
 
@@ -134,7 +135,7 @@ class AgentList(ScrollView, can_focus=True):
         return [*cells, (name, strong), *right]
 
     def _component(self, name: str) -> Style:
-        return self.get_component_rich_style(name, partial=True)
+        return ink(self, name)
 
 
 def _fit(text: str, width: int) -> str:

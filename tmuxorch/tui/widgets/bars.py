@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -18,10 +18,17 @@ from tmuxorch.tui.board import SIGNS
 from tmuxorch.tui.snapshot import WatcherSeen
 
 Part = tuple[str, str]
+# A key, words for it, and its action.
+Key = tuple[str, str, str]
 
 
 class Bar(Widget):
-    """One line of pieces, each with the name of its style; painted only when it differs."""
+    """One line of pieces, each with the name of its style; painted only when it differs.
+
+    Where both sides do not fit, the right one gives way unless it matters.
+    """
+
+    right_matters = False
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -44,6 +51,8 @@ class Bar(Widget):
             return Strip.blank(width, base)
         right = Strip(self._segments(self._right, base))
         left = Strip(self._segments(self._parts, base))
+        if not self.right_matters and left.cell_length + right.cell_length > width:
+            right = Strip([])
         left = left.adjust_cell_length(max(0, width - right.cell_length), base)
         return Strip.join([left, right]).adjust_cell_length(width, base)
 
@@ -51,7 +60,7 @@ class Bar(Widget):
         return [Segment(text, base + self._component(name)) for text, name in parts]
 
     def _component(self, name: str) -> Style:
-        return self.get_component_rich_style(name, partial=True) if name else Style()
+        return self.get_component_rich_style(name) if name else Style()
 
 
 class Headline(Bar):
@@ -84,8 +93,10 @@ class Headline(Bar):
         elif not watcher.known:
             self.show(parts)
         elif watcher.alive:
+            self.right_matters = False
             self.show(parts, [("watcher well ", "bar--quiet")])
         else:
+            self.right_matters = True
             self.show(parts, [(" no watcher, starting one ", "bar--bad")])
 
 
@@ -105,6 +116,9 @@ class TabBar(Bar):
             for name in names
         ]
         self._names = tuple(names)
+        room = self.size.width - sum(cell_len(text) for text, _ in parts) - 3
+        if cell_len(about) > room:
+            about = set_cell_size(about, room - 1) + "\u2026" if room > 12 else ""
         self.show(parts, [(f"{about} ", "bar--quiet")] if about else [])
 
     def on_click(self, event: events.Click) -> None:
@@ -128,10 +142,11 @@ class KeyBar(Bar):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keys: tuple[tuple[str, str, str], ...] = ()
+        self._keys: tuple[Key, ...] = ()
+        self._shown: list[Key] = []
 
-    def tell(self, keys: Sequence[tuple[str, str, str]]) -> None:
-        """`keys` are (key, words, action), the most useful first; the last is always shown."""
+    def tell(self, keys: Sequence[Key]) -> None:
+        """The most useful first; the last is always shown."""
         self._keys = tuple(keys)
         self._fill()
 
@@ -139,14 +154,19 @@ class KeyBar(Bar):
         self._fill()
 
     def _fill(self) -> None:
-        parts: list[Part] = []
-        room = self.size.width
-        for key, words, _ in self._keys:
-            taken = cell_len(key) + cell_len(words) + 3
-            if taken > room:
+        if not self._keys:
+            return
+        *first, last = self._keys
+        room = self.size.width - _width(last)
+        self._shown = []
+        for key in first:
+            if (room := room - _width(key)) < 0:
                 break
-            room -= taken
-            parts += [(f" {key}", "bar--key"), (f" {words} ", "bar--quiet")]
+            self._shown.append(key)
+        self._shown.append(last)
+        parts: list[Part] = []
+        for pressed, words, _ in self._shown:
+            parts += [(f" {pressed}", "bar--key"), (f" {words} ", "bar--quiet")]
         self.show(parts)
 
     def on_click(self, event: events.Click) -> None:
@@ -154,5 +174,9 @@ class KeyBar(Bar):
         for index, (text, _) in enumerate(self._parts):
             x += cell_len(text)
             if event.x < x:
-                self.post_message(self.Pressed(self._keys[index // 2][2]))
+                self.post_message(self.Pressed(self._shown[index // 2][2]))
                 return
+
+
+def _width(key: Key) -> int:
+    return cell_len(key[0]) + cell_len(key[1]) + 3

@@ -12,9 +12,14 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tmuxorch.tui.lines import TextLine
+from tmuxorch.tui.widgets.ink import ink, wash
 
 _NAMES = ("label", "good", "bad", "warn", "strong", "file", "hunk", "added", "removed", "comment",
           "keyword", "string", "number", "function")  # fmt: skip
+
+
+# Styles that colour the ground too; `ground|letters` puts other letters on it.
+_GROUNDS = ("added", "removed")
 
 
 class TextView(ScrollView, can_focus=True):
@@ -26,7 +31,6 @@ class TextView(ScrollView, can_focus=True):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._lines: Sequence[TextLine] = ()
-        self._follow = False
 
     def show(self, lines: Sequence[TextLine], *, follow: bool = False, fresh: bool = False) -> None:
         """Replace the lines; `fresh` ones are another thing's, so the view goes to their start."""
@@ -43,9 +47,12 @@ class TextView(ScrollView, can_focus=True):
                 if old != new:
                     self.refresh_line(y)
         if follow and (fresh or at_end):
-            self.scroll_to(x=0 if fresh else None, y=self.max_scroll_y, animate=False)
+            self.call_after_refresh(self._to_end)
         elif fresh:
             self.scroll_to(x=0, y=0, animate=False)
+
+    def _to_end(self) -> None:
+        self.scroll_to(x=0, y=self.max_scroll_y, animate=False)
 
     @property
     def text(self) -> str:
@@ -68,7 +75,9 @@ class TextView(ScrollView, can_focus=True):
         if isinstance(style, Style):
             return style
         found = Style()
-        for name in style.split("|"):
-            if name:
-                found += self.get_component_rich_style(f"text--{name}", partial=True)
-        return found
+        ground, _, letters = style.rpartition("|")
+        if ground:
+            found += wash(self, f"text--{ground}")
+        elif letters in _GROUNDS:
+            found += wash(self, f"text--{letters}")
+        return found + ink(self, f"text--{letters}") if letters else found
