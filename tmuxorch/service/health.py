@@ -83,7 +83,7 @@ class Health:
         self._me = procfs.identify_self()
         self._open_context = open_context
         self._stakes: dict[AgentId, StakeFact] = {}
-        self._stakes_at: dict[AgentId, float] = {}
+        self._stakes_at: dict[AgentId, tuple[float | None, float]] = {}
         self._looks = Looks(
             ctx.state_dir,
             self.servers,
@@ -121,9 +121,10 @@ class Health:
         now = self.ctx.clock()
         verdicts = [(a, seen[a.id], decide(a, seen[a.id], policy, now)) for a in agents]
         self._note_alive(agents, seen, whole=only is None)
-        self._want_stakes(agents, policy)
+        if only is None:
+            self._forget_all_but({agent.id for agent in agents})
         self._show(verdicts)
-        done = 0
+        done = self._want_stakes(agents, policy)
         self.unsure = {a.id for a, _, v in verdicts if v.action is Action.LOOK_AGAIN}
         again = set(self.unsure)
         for agent, observation, verdict in verdicts:
@@ -181,16 +182,28 @@ class Health:
         keep |= {s: None for s in servers if isinstance(procfs.observe_process(s), Alive)}
         self.alive = keep
 
-    def _want_stakes(self, agents: Sequence[Agent], policy: Policy) -> None:
-        """Have it found out what is at stake for ended workers, and again from time to time."""
-        now = time.monotonic()
-        ended = {a.id: a for a in agents if _awaits_judgement(a, policy)}
-        for stale in self._stakes.keys() - ended.keys() - self._busy.keys():
-            del self._stakes[stale]
-        for agent in ended.values():
-            if now - self._stakes_at.get(agent.id, -STAKE_AGAIN_S) >= STAKE_AGAIN_S:
-                self._stakes_at[agent.id] = now
-                self._begin(agent, partial(self._find_stake, agent))
+    def _forget_all_but(self, known: set[AgentId]) -> None:
+        for memory in (self._stakes, self._stakes_at, self._failures):
+            for gone in memory.keys() - known:
+                del memory[gone]
+
+    def _want_stakes(self, agents: Sequence[Agent], policy: Policy) -> int:
+        """Have it found out what is at stake for ended workers, and again from time to time.
+
+        What was found for an earlier end of the agent does not count for this one.
+        """
+        now, begun = time.monotonic(), 0
+        for agent in agents:
+            ended_at, looked_at = self._stakes_at.get(agent.id, (None, -STAKE_AGAIN_S))
+            awaits = _awaits_judgement(agent, policy)
+            if not awaits or ended_at != agent.ended_at:
+                self._stakes.pop(agent.id, None)
+                looked_at = -STAKE_AGAIN_S
+            due = awaits and now - looked_at >= STAKE_AGAIN_S
+            if due and self._begin(agent, partial(self._find_stake, agent)):
+                self._stakes_at[agent.id] = agent.ended_at, now
+                begun += 1
+        return begun
 
     def _find_stake(self, agent: Agent) -> None:
         self._stakes[agent.id] = observe_stake(agent)
