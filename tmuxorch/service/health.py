@@ -99,7 +99,7 @@ class Health:
         self._again_s = LOOK_AGAIN_S / 2
 
     def look(self, only: Collection[AgentId] | None = None) -> int:
-        """One pass over all agents or `only` these; how many verdicts were carried out or begun.
+        """One pass over all agents or `only` these; 0 if there was nothing to do or wait for.
 
         Sets `soon_s`, after which those in `again` are to be looked at, and `alive`, whose ends
         are a reason to look at once; `unsure` are those that one look was not enough for.
@@ -231,7 +231,8 @@ class Health:
     def _do_beside(self, config: Config, agent: Agent, verdict: Verdict) -> int:
         if time.monotonic() < self._failures.get(agent.id, (0, 0.0))[1]:
             return 0
-        return self._begin(agent, partial(self._do_slowly, config, agent, verdict))
+        self._begin(agent, partial(self._do_slowly, config, agent, verdict))
+        return 1  # begun, or waiting for what is being done with the agent already
 
     def _do_slowly(self, config: Config, agent: Agent, verdict: Verdict) -> None:
         ctx = self._open_context()
@@ -247,12 +248,12 @@ class Health:
             ctx.store.close()
         self.tell(Deed(agent, _DONE[verdict.action], verdict.why))
 
-    def _begin(self, agent: Agent, do: Callable[[], None]) -> int:
+    def _begin(self, agent: Agent, do: Callable[[], None]) -> bool:
         if agent.id in self._busy:
-            return 0
+            return False
         done = self._busy[agent.id] = self._hands.submit(do)
         done.add_done_callback(lambda _: poke(self.ctx.state_dir))
-        return 1
+        return True
 
     def _collect(self) -> None:
         """Take back what the hands have finished; a failure puts the next try off."""
