@@ -22,6 +22,7 @@ VERBS = {
     "send": "send a message to an agent",
     "logs": "an agent's screen and scrollback",
     "diff": "an agent's work against its base",
+    "merge": "bring its work into its base branch",
     "stop": "end the process, keep the worktree",
     "restart": "start an agent again",
     "rm": "save and remove agents",
