@@ -83,4 +83,11 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         CREATE INDEX events_by_agent ON events (agent, seq);
         """,
     ),
+    (
+        "0002-restarts",
+        """
+        ALTER TABLE agents ADD COLUMN deaths TEXT NOT NULL DEFAULT '[]';
+        ALTER TABLE agents ADD COLUMN restart_at REAL
+        """,
+    ),
 )

@@ -11,30 +11,14 @@ import select
 import shutil
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from tmuxorch import shim
+from tmuxorch.core.observation import Ended, Started
 from tmuxorch.model import AgentId, Exit, ProcessId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    process: ProcessId
-    shim: ProcessId
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How the agent's process ended; `error` is set if it never ran."""
-
-    exit: Exit | None
-    error: str | None
-    at: float
 
 
 def run_dir(state_dir: str, agent_id: AgentId) -> str:

@@ -78,7 +78,7 @@ class Tmux:
         # $TMUX may name another server; -S decides, and -u keeps non-ASCII output intact.
         argv = [self.program, "-u", "-S", self.socket, *args]
         try:
-            done = run(argv, timeout_s=self.timeout_s, stdin=stdin, env=_environment())
+            done = run(argv, timeout_s=self.timeout_s, stdin=stdin, env=outside_environment())
         except Timeout as e:
             raise TmuxTimeout(
                 f"tmux on {self.socket} did not answer within {self.timeout_s:g} s; "
@@ -86,7 +86,7 @@ class Tmux:
             ) from e
         if done.returncode == 0:
             return done.stdout.decode("utf-8", "surrogateescape")
-        raise _failure(args[0], self.socket, done.stderr.decode("utf-8", "replace").strip())
+        raise failure(args[0], self.socket, done.stderr.decode("utf-8", "replace").strip())
 
     def check_answers(self) -> None:
         """`TmuxTimeout` if a server is there and does not answer; no server is fine."""
@@ -261,11 +261,11 @@ def _mark(agent_id: AgentId, target: str) -> list[str]:
     return [*options, ";", "set-option", "-p", "-t", target, MARKER, agent_id]
 
 
-def _environment() -> dict[str, str]:
+def outside_environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in ("TMUX", "TMUX_PANE")}
 
 
-def _failure(command: str, socket: str, stderr: str) -> TmuxFailed:
+def failure(command: str, socket: str, stderr: str) -> TmuxFailed:
     gone = ("no server running", "error connecting", "server exited", "lost server")
     if any(phrase in stderr for phrase in gone):
         return TmuxNoServer(f"no tmux server answers on {socket} ({stderr})", stderr=stderr)
