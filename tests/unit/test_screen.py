@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tmuxorch import config
-from tmuxorch.core.screen import LINE_MAX, read_status
+from tmuxorch.core.screen import LINE_MAX, read_status, settle_status
 from tmuxorch.model import Kind, Status
 from tmuxorch.profiles import Profile
 
@@ -305,6 +305,24 @@ def test_the_far_end_of_an_endless_line_is_not_looked_at() -> None:
     profile = Profile(name="x", command=("x",), kind=Kind.WORKER, busy="busy")
     assert read_status(profile, ["x" * LINE_MAX + "busy"]) is None
     assert read_status(profile, ["busy" + "x" * LINE_MAX]) is WORKING
+
+
+@pytest.mark.parametrize(
+    ("reported", "seen", "drawn_after_s", "counts"),
+    [
+        (None, WORKING, 0.0, WORKING),
+        (WAITING, None, 100.0, WAITING),
+        (WAITING, WORKING, 0.5, WAITING),
+        (WORKING, IDLE, -5.0, WORKING),
+        (WORKING, IDLE, 30.0, IDLE),
+        (IDLE, WORKING, 30.0, WORKING),
+    ],
+)
+def test_a_report_counts_until_the_screen_has_moved_on(
+    reported: Status | None, seen: Status | None, drawn_after_s: float, counts: Status
+) -> None:
+    at = None if reported is None else 1000.0
+    assert settle_status(reported, at, seen, 1000.0 + drawn_after_s) is counts
 
 
 PIECES = st.one_of(

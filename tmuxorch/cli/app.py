@@ -27,6 +27,7 @@ VERBS = {
     "restart": "start an agent again",
     "rm": "save and remove agents",
     "history": "removed workers, newest first",
+    "report": "say what an agent is doing, from its own hooks",
     "init": "write a commented configuration",
     "config": "show the effective configuration",
     "completion": "print shell completion",
@@ -69,7 +70,7 @@ class Verbs(click.Group):
             formatter.write_dl(list(VERBS.items()))
 
 
-_MODULES = {"ls": "ls_command"}
+_MODULES = {"ls": "ls_command", "report": "report_command"}
 
 
 def _store(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:

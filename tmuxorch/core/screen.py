@@ -11,6 +11,8 @@ from tmuxorch.profiles import Profile
 
 # Far wider than terminals are. A pattern of a person's own may take quadratic time.
 LINE_MAX = 1000
+# A program runs its hook before or after it draws what the hook is about.
+REDRAWN_S = 2.0
 _NOWHERE = -1
 
 
@@ -31,6 +33,20 @@ def read_status(profile: Profile, lines: Sequence[str]) -> Status | None:
     if question > _NOWHERE and (trust > _NOWHERE or question >= ready):
         return Status.WAITING
     return Status.IDLE if ready > _NOWHERE else None
+
+
+def settle_status(
+    reported: Status | None, reported_at: float | None, seen: Status | None, activity_at: float
+) -> Status | None:
+    """What counts of an agent's own report and its screen, last drawn at `activity_at`.
+
+    A report counts until the screen has moved on and says something else: no hook runs when a
+    person interrupts an agent, and many have a hook for the end of their work alone.
+    """
+    if reported is None or reported_at is None:
+        return seen
+    moved_on = activity_at > reported_at + REDRAWN_S
+    return seen if moved_on and seen is not None else reported
 
 
 def _last_lines(lines: Sequence[str], count: int) -> list[str]:
