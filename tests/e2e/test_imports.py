@@ -27,7 +27,7 @@ ALLOWED = {
     "errors": {"errors"},
     "model": {"model", "errors"},
     **dict.fromkeys(BESIDE_MODEL, {"model", "errors"} | BESIDE_MODEL),
-    "core": {"core", "model", "errors"},
+    "core": {"core", "model", "errors", "profiles"},
     "adapters": {"adapters", "shim", "model", "errors", "paths", "core.observation"},
     "service": {"service", "core", "adapters", "model", "errors", "shim", ""} | BESIDE_MODEL,
     "cli": {"cli", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,

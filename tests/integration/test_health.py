@@ -178,3 +178,17 @@ def test_a_tmux_server_that_does_not_answer_keeps_nobody_elses_death_from_being_
         servers[0].send_signal(signal.SIGCONT)
         servers[1].kill()
         servers[1].wait(10)
+
+
+def test_a_question_on_the_screen_is_waiting_until_the_agent_says_otherwise(world: World) -> None:
+    (world.home / "config.toml").write_text(
+        "[agents.asker]\ncommand = ['sh', '-c', 'echo \"Shall I? (y/n)\"; exec sleep 1000']\n"
+        "waiting = 'Shall I'\n"
+    )
+    made = world.new("-n", "a", "-a", "asker")
+    with health_of(world) as (health, ctx, told):
+        wait_for(lambda: health.look() == 0 and status_of(ctx, made) is Status.WAITING)
+        assert [deed.what for deed in told] == ["seen waiting"]
+        world.run("report", "working", env={"TMUXORCH_AGENT_ID": made["id"]})
+        health.look()
+        assert status_of(ctx, made) is Status.WORKING

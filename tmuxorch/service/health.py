@@ -20,6 +20,7 @@ from tmuxorch.core.reconcile import Action, Policy, Verdict, decide
 from tmuxorch.errors import StateConflict, TmuxorchError
 from tmuxorch.model import Agent, AgentId, DeadPolicy, Kind, ProcessId, State
 from tmuxorch.service import deeds, removal
+from tmuxorch.service.doing import Doing
 from tmuxorch.service.looks import Looks
 from tmuxorch.service.panes import Servers
 from tmuxorch.service.stake import describe
@@ -88,8 +89,7 @@ class Health:
             ctx.state_dir,
             self.servers,
             stakes=self._stakes,
-            doing=lambda *_: None,
-            clock=ctx.clock,
+            doing=Doing(config, ctx.clock),
         )
         self._hands = ThreadPoolExecutor(HANDS, thread_name_prefix="hand")
         self._busy: dict[AgentId, Future[None]] = {}
