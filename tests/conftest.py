@@ -139,6 +139,7 @@ class World:
         finally:
             watcher.kill()
             watcher.wait()
+            print(log.read_text())  # shown when the test fails
         assert "a pass failed" not in log.read_text()
 
     def json(self, *args: str, **kwargs: Any) -> Any:

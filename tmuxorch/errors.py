@@ -55,6 +55,22 @@ class GitFailed(TmuxorchError):
         self.stderr = stderr
 
 
+class MergeConflict(GitFailed):
+    """Both sides changed the same places; carries the files, relative to the worktree's top."""
+
+    code = "merge_conflict"
+
+    def __init__(self, message: str, *, files: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.files = files
+
+
+class CannotMerge(TmuxorchError):
+    """Something stands in the way of a merge; nothing was changed."""
+
+    code = "cannot_merge"
+
+
 class SetupFailed(TmuxorchError):
     code = "setup_failed"
 

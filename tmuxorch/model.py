@@ -130,7 +130,8 @@ class Agent:
     `branch_made` and `copied` say what tmuxorch itself put there (so it may take it
     away again); `owner` is who is creating or removing it, `step` how far they got;
     `stopped` marks an end that a person asked for; `deaths` are the recent ends of a
-    persistent agent, `restart_at` when it is to be started again (never, if None).
+    persistent agent, `restart_at` when it is to be started again (never, if None);
+    `reported` is what it last said of itself, and when.
     """
 
     id: AgentId
@@ -166,6 +167,8 @@ class Agent:
     last_activity_at: float | None
     deaths: tuple[float, ...] = ()
     restart_at: float | None = None
+    reported: Status | None = None
+    reported_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tmuxorch.adapters.store import Store, open_store, open_store_for_reading
+from tmuxorch.adapters.migrations import MIGRATIONS
+from tmuxorch.adapters.store import SCHEMA_VERSION, Store, open_store, open_store_for_reading
 from tmuxorch.errors import NameTaken, StateConflict, StoreUnusable
 from tmuxorch.model import (
     Agent,
@@ -213,6 +214,39 @@ def test_the_store_keeps_its_promises_to_the_disk(store: Store, tmp_path: Path) 
     db = store._db
     assert db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     assert db.execute("PRAGMA synchronous").fetchone()[0] == 2
+
+
+def test_a_report_is_kept_and_shown_while_the_agent_runs(store: Store) -> None:
+    agent = make_agent()
+    store.add(agent)
+    assert store.report(agent.id, Status.IDLE, 10.0)
+    early = store.agents()[0]
+    assert (early.reported, early.reported_at, early.status) == (Status.IDLE, 10.0, agent.status)
+    agent = store.swap(early, expect=[State.CREATING], state=State.RUNNING, status=Status.WORKING)
+    assert store.report(agent.id, Status.WAITING, 11.0)
+    shown = store.agents()[0]
+    assert (shown.reported, shown.reported_at, shown.status) == (
+        *(Status.WAITING, 11.0, Status.WAITING),
+    )
+    assert store._db.execute("PRAGMA synchronous").fetchone()[0] == 2
+    store.swap(agent, expect=[State.RUNNING], state=State.EXITED, status=Status.DONE)
+    assert not store.report(agent.id, Status.WORKING, 12.0)
+    assert not store.report("nobody", Status.WORKING, 12.0)
+    assert store.agents()[0].status is Status.DONE
+
+
+def test_the_same_report_is_written_again_only_after_a_while(store: Store) -> None:
+    agent = make_agent()
+    store.add(agent)
+    store.swap(agent, expect=[State.CREATING], state=State.RUNNING)
+    for at, kept in ((10.0, 10.0), (12.0, 10.0), (16.0, 16.0), (3.0, 3.0)):
+        assert store.report(agent.id, Status.WORKING, at)
+        assert store.agents()[0].reported_at == kept
+
+
+def test_every_migration_is_counted(store: Store) -> None:
+    assert len(MIGRATIONS) == SCHEMA_VERSION
+    assert store._db.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION
 
 
 def _first_use(directory: str, number: int) -> None:

@@ -90,4 +90,11 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         ALTER TABLE agents ADD COLUMN restart_at REAL
         """,
     ),
+    (
+        "0003-reported-status",
+        """
+        ALTER TABLE agents ADD COLUMN reported TEXT;
+        ALTER TABLE agents ADD COLUMN reported_at REAL
+        """,
+    ),
 )

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 BUSY_TIMEOUT_S = 30.0
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 EVENTS_KEPT = 50_000
+REPORT_STEP_S = 5.0
 
 # A database that comes up empty although this file says it was filled is not
 # "no agents": nothing may be deleted on the strength of it.
@@ -154,6 +155,32 @@ class Store:
                 ).rowcount
                 if changed and sighting.why:
                     _record(db, sighting.agent, sighting.what, sighting.why)
+
+    def report(self, agent_id: str, status: Status, at: float) -> bool:
+        """Note what an agent says of itself and show it; False if no such agent is alive.
+
+        It comes at every use of a tool, so the same word is written again only after a while,
+        and the disk is not waited for: a report lost to a power cut describes nobody.
+        """
+        known = self._read(
+            "SELECT state, status, reported, reported_at FROM agents WHERE id = ?", agent_id
+        )
+        if not known or known[0]["state"] not in (State.CREATING, State.RUNNING):
+            return False
+        said = (known[0]["status"], known[0]["reported"])
+        if said == (status, status) and 0 <= at - known[0]["reported_at"] < REPORT_STEP_S:
+            return True
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        try:
+            with self._write() as db:
+                changed = db.execute(
+                    "UPDATE agents SET reported = ?, reported_at = ?,"
+                    " status = iif(state = ?, ?, status) WHERE id = ? AND state IN (?, ?)",
+                    [status, at, State.RUNNING, status, agent_id, State.CREATING, State.RUNNING],
+                ).rowcount
+        finally:
+            self._db.execute("PRAGMA synchronous = FULL")
+        return bool(changed)
 
     def data_version(self) -> int:
         """A number that changes when another connection has written."""
@@ -386,6 +413,7 @@ def _agent(row: sqlite3.Row) -> Agent:
         state=State(values["state"]),
         status=Status(values["status"]),
         reason=None if values["reason"] is None else Reason(values["reason"]),
+        reported=None if values["reported"] is None else Status(values["reported"]),
         branch_made=bool(values["branch_made"]),
         keep_branch=bool(values["keep_branch"]),
         stopped=bool(values["stopped"]),

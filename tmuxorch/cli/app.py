@@ -22,6 +22,7 @@ VERBS = {
     "send": "send a message to an agent",
     "logs": "an agent's screen and scrollback",
     "diff": "an agent's work against its base",
+    "merge": "bring its work into its base branch",
     "stop": "end the process, keep the worktree",
     "restart": "start an agent again",
     "rm": "save and remove agents",
@@ -29,6 +30,7 @@ VERBS = {
     "why": "what was seen of one agent, and done about it",
     "events": "the decision log of all agents",
     "watch": "the health loop",
+    "report": "say what an agent is doing, from its own hooks",
     "init": "write a commented configuration",
     "config": "show the effective configuration",
     "completion": "print shell completion",
@@ -72,7 +74,7 @@ class Verbs(click.Group):
             formatter.write_dl(list(VERBS.items()))
 
 
-_MODULES = {"ls": "ls_command"}
+_MODULES = {"ls": "ls_command", "report": "report_command"}
 
 
 def _store(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:

@@ -9,6 +9,7 @@ import time
 from tmuxorch import paths
 from tmuxorch.adapters.gitdir import locate
 from tmuxorch.adapters.store import open_store_for_reading
+from tmuxorch.adapters.watchfile import observe_watcher
 from tmuxorch.cli import paint
 from tmuxorch.core import view
 from tmuxorch.service.looking import look
@@ -35,6 +36,8 @@ def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> 
         sys.stdout.write(json.dumps(rows, indent=1) + "\n")
     else:
         sys.stdout.write(_table(agents, seen, root))
+        if agents and not observe_watcher(state_dir).alive:
+            sys.stderr.write("no watcher runs, so this may be old; `tmuxorch watch` starts one\n")
     return 0
 
 

@@ -1,7 +1,8 @@
 """The `tmuxorch` command.
 
-`ls` is polled by scripts and status bars, so its plain spellings skip the argument parser
-and all that it imports; everything else goes to the full command line.
+`ls` is polled by scripts and status bars, and `report` is called at every use of a tool, so
+their plain spellings skip the argument parser and all that it imports; everything else goes
+to the full command line.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(
             guarded(lambda: list_agents(as_json="--json" in args, everywhere="--all" in args), args)
         )
+
+    if args[:1] == ["report"] and len(args) == 2 and not args[1].startswith("-"):
+        from tmuxorch.cli.report import report_own
+
+        sys.exit(guarded(lambda: report_own(args[1]), args))
 
     def full() -> int:
         from tmuxorch.cli.app import run

@@ -20,6 +20,7 @@ from tmuxorch.core.reconcile import Action, Policy, Verdict, decide
 from tmuxorch.errors import StateConflict, TmuxorchError
 from tmuxorch.model import Agent, AgentId, DeadPolicy, Kind, ProcessId, State
 from tmuxorch.service import deeds, removal
+from tmuxorch.service.doing import Doing
 from tmuxorch.service.looks import Looks
 from tmuxorch.service.panes import Servers
 from tmuxorch.service.stake import describe
@@ -83,13 +84,12 @@ class Health:
         self._me = procfs.identify_self()
         self._open_context = open_context
         self._stakes: dict[AgentId, StakeFact] = {}
-        self._stakes_at: dict[AgentId, float] = {}
+        self._stakes_at: dict[AgentId, tuple[float | None, float]] = {}
         self._looks = Looks(
             ctx.state_dir,
             self.servers,
             stakes=self._stakes,
-            doing=lambda *_: None,
-            clock=ctx.clock,
+            doing=Doing(config, ctx.clock),
         )
         self._hands = ThreadPoolExecutor(HANDS, thread_name_prefix="hand")
         self._busy: dict[AgentId, Future[None]] = {}
@@ -99,7 +99,7 @@ class Health:
         self._again_s = LOOK_AGAIN_S / 2
 
     def look(self, only: Collection[AgentId] | None = None) -> int:
-        """One pass over all agents or `only` these; how many verdicts were carried out or begun.
+        """One pass over all agents or `only` these; 0 if there was nothing to do or wait for.
 
         Sets `soon_s`, after which those in `again` are to be looked at, and `alive`, whose ends
         are a reason to look at once; `unsure` are those that one look was not enough for.
@@ -121,9 +121,10 @@ class Health:
         now = self.ctx.clock()
         verdicts = [(a, seen[a.id], decide(a, seen[a.id], policy, now)) for a in agents]
         self._note_alive(agents, seen, whole=only is None)
-        self._want_stakes(agents, policy)
+        if only is None:
+            self._forget_all_but({agent.id for agent in agents})
         self._show(verdicts)
-        done = 0
+        done = self._want_stakes(agents, policy)
         self.unsure = {a.id for a, _, v in verdicts if v.action is Action.LOOK_AGAIN}
         again = set(self.unsure)
         for agent, observation, verdict in verdicts:
@@ -181,16 +182,28 @@ class Health:
         keep |= {s: None for s in servers if isinstance(procfs.observe_process(s), Alive)}
         self.alive = keep
 
-    def _want_stakes(self, agents: Sequence[Agent], policy: Policy) -> None:
-        """Have it found out what is at stake for ended workers, and again from time to time."""
-        now = time.monotonic()
-        ended = {a.id: a for a in agents if _awaits_judgement(a, policy)}
-        for stale in self._stakes.keys() - ended.keys() - self._busy.keys():
-            del self._stakes[stale]
-        for agent in ended.values():
-            if now - self._stakes_at.get(agent.id, -STAKE_AGAIN_S) >= STAKE_AGAIN_S:
-                self._stakes_at[agent.id] = now
-                self._begin(agent, partial(self._find_stake, agent))
+    def _forget_all_but(self, known: set[AgentId]) -> None:
+        for memory in (self._stakes, self._stakes_at, self._failures):
+            for gone in memory.keys() - known:
+                del memory[gone]
+
+    def _want_stakes(self, agents: Sequence[Agent], policy: Policy) -> int:
+        """Have it found out what is at stake for ended workers, and again from time to time.
+
+        What was found for an earlier end of the agent does not count for this one.
+        """
+        now, begun = time.monotonic(), 0
+        for agent in agents:
+            ended_at, looked_at = self._stakes_at.get(agent.id, (None, -STAKE_AGAIN_S))
+            awaits = _awaits_judgement(agent, policy)
+            if not awaits or ended_at != agent.ended_at:
+                self._stakes.pop(agent.id, None)
+                looked_at = -STAKE_AGAIN_S
+            due = awaits and now - looked_at >= STAKE_AGAIN_S
+            if due and self._begin(agent, partial(self._find_stake, agent)):
+                self._stakes_at[agent.id] = agent.ended_at, now
+                begun += 1
+        return begun
 
     def _find_stake(self, agent: Agent) -> None:
         self._stakes[agent.id] = observe_stake(agent)
@@ -218,7 +231,8 @@ class Health:
     def _do_beside(self, config: Config, agent: Agent, verdict: Verdict) -> int:
         if time.monotonic() < self._failures.get(agent.id, (0, 0.0))[1]:
             return 0
-        return self._begin(agent, partial(self._do_slowly, config, agent, verdict))
+        self._begin(agent, partial(self._do_slowly, config, agent, verdict))
+        return 1  # begun, or waiting for what is being done with the agent already
 
     def _do_slowly(self, config: Config, agent: Agent, verdict: Verdict) -> None:
         ctx = self._open_context()
@@ -234,12 +248,12 @@ class Health:
             ctx.store.close()
         self.tell(Deed(agent, _DONE[verdict.action], verdict.why))
 
-    def _begin(self, agent: Agent, do: Callable[[], None]) -> int:
+    def _begin(self, agent: Agent, do: Callable[[], None]) -> bool:
         if agent.id in self._busy:
-            return 0
+            return False
         done = self._busy[agent.id] = self._hands.submit(do)
         done.add_done_callback(lambda _: poke(self.ctx.state_dir))
-        return 1
+        return True
 
     def _collect(self) -> None:
         """Take back what the hands have finished; a failure puts the next try off."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import signal
 import time
@@ -10,7 +9,9 @@ import time
 from tmuxorch import shim
 from tmuxorch.adapters import rundir
 from tmuxorch.core import naming
+from tmuxorch.core.screen import read_status
 from tmuxorch.errors import StartFailed, TmuxFailed, TmuxNoServer
+from tmuxorch.model import Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,15 +111,13 @@ def wait_ready(ctx: Context, agent: Agent, profile: Profile) -> bool:
     """Wait until the agent's screen shows that it takes input; False if it does not in time."""
     if not profile.ready:
         return True
-    ready = re.compile(profile.ready, re.MULTILINE)
     tmux = ctx.tmux(agent.socket)
     deadline = time.monotonic() + READY_TIMEOUT_S
     while time.monotonic() < deadline:
         pane = tmux.find_pane(agent.id)
         if pane is None or rundir.read_exit(ctx.run_dir(agent.id)) is not None:
             return False
-        lines = tmux.capture(pane.place.pane).rstrip().splitlines()[-profile.region :]
-        if ready.search("\n".join(lines)):
+        if read_status(profile, tmux.capture(pane.place.pane).splitlines()) is Status.IDLE:
             return True
         time.sleep(0.1)
     return False

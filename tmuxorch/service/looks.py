@@ -18,18 +18,18 @@ from tmuxorch.core.observation import (
     WindowMissed,
     WindowSeen,
 )
-from tmuxorch.model import Agent, AgentId, State, Status
+from tmuxorch.model import Agent, AgentId, State
 from tmuxorch.service.panes import Answer, Servers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tmuxorch.adapters.tmux import Pane
     from tmuxorch.core.observation import ProcessFact, StakeFact, WindowFact
     from tmuxorch.model import ProcessId
+    from tmuxorch.service.doing import Doing
 
-WORKING_S = 10.0  # output this recent counts as work
 _HALF_DONE = (State.CREATING, State.REMOVING)
 _WATCHED = (State.RUNNING, State.EXITED)
 
@@ -43,14 +43,12 @@ class Looks:
         servers: Servers,
         *,
         stakes: Mapping[AgentId, StakeFact],
-        doing: Callable[[Agent, Pane, Servers], Status | None],
-        clock: Callable[[], float] = time.time,
+        doing: Doing,
     ) -> None:
         self.state_dir = state_dir
         self.servers = servers
         self.stakes = stakes
         self.doing = doing
-        self.clock = clock
         self._missed: dict[AgentId, int] = {}
         self._dead_since: dict[AgentId, float] = {}
 
@@ -63,6 +61,7 @@ class Looks:
             answers[socket] = self.servers.ask(socket, only)
         if everything:
             known = {a.id for a in agents}
+            self.doing.forget_all_but(known)
             for memory in (self._missed, self._dead_since):
                 for stale in memory.keys() - known:
                     del memory[stale]
@@ -96,7 +95,9 @@ class Looks:
             started=started if started is not None and started.at >= since else None,
             ended=ended if ended is not None and ended.at >= since else None,
             stake=self.stakes.get(agent.id),
-            doing=self._doing(agent, process, pane),
+            doing=self.doing.observe(agent, pane, self.servers)
+            if pane is not None and isinstance(process, Alive)
+            else agent.status,
             dead_for_s=dead_for_s,
         )
 
@@ -116,14 +117,6 @@ class Looks:
             return WindowSeen(pane.place, held, pane.panes_in_window - 1, pane.activity_at)
         self._missed[agent.id] = self._missed.get(agent.id, 0) + 1
         return WindowMissed() if self._missed[agent.id] < 2 else WindowGone()
-
-    def _doing(self, agent: Agent, process: ProcessFact | None, pane: Pane | None) -> Status:
-        if pane is None or not isinstance(process, Alive):
-            return Status.UNKNOWN
-        read = self.doing(agent, pane, self.servers)
-        if read is not None:
-            return read
-        return Status.WORKING if self.clock() - pane.activity_at <= WORKING_S else Status.IDLE
 
 
 def _is_answering(server: ProcessId, answer: Answer | Unknown) -> bool:

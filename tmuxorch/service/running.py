@@ -105,6 +105,8 @@ def restart(ctx: Context, config: Config, agent: Agent, *, fresh: bool) -> Agent
         place=None,
         exit=None,
         ended_at=None,
+        reported=None,
+        reported_at=None,
         stopped=False,
         reason=None,
         restart_at=None,
