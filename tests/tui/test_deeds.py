@@ -261,6 +261,26 @@ def test_r_renames_the_agent_and_its_window(stage: Stage) -> None:
     assert "better" in stage.world.tmux("list-windows", "-a", "-F", "#{window_name}").split()
 
 
+def test_m_commits_what_is_left_and_merges_after_asking(stage: Stage) -> None:
+    made = stage.world.new("-n", "a", *READER)
+    work(made)
+
+    async def story(_: Pilot[None]) -> None:
+        await stage.until(lambda: stage.selected == "a")
+        await stage.press("m")
+        await stage.see("precious.txt")
+        assert "committed to its branch first" in stage.painted
+        await stage.press("escape")
+        assert not (stage.world.repo / "precious.txt").exists()
+        await stage.press("m")
+        await stage.see("precious.txt")
+        await stage.press("enter")
+        await stage.until(lambda: "of a went into main" in stage.said)
+
+    stage.play(story)
+    assert (stage.world.repo / "precious.txt").read_text() == "work\n"
+
+
 def test_the_tabs_show_diff_timeline_and_health(stage: Stage) -> None:
     work(stage.world.new("-n", "a", "Do it", *READER))
 

@@ -49,6 +49,7 @@ class AtStake:
     processes: int
     lines: tuple[str, ...] = ()
     branch: str = ""
+    uncommitted: bool = False
     problem: str = ""
 
 
@@ -108,7 +109,8 @@ def observe_stake(row: Row) -> AtStake:
         return AtStake(agent.id, agent.name, alive, len(family), problem=problem)
     keeps = agent.branch if found.commits or not agent.branch_made else ""
     lines = tuple(stake.describe(found))
-    return AtStake(agent.id, agent.name, alive, len(family), lines, keeps)
+    uncommitted = bool(found.staged or found.unstaged or found.untracked)
+    return AtStake(agent.id, agent.name, alive, len(family), lines, keeps, uncommitted)
 
 
 def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
@@ -191,10 +193,11 @@ def _service(name: str) -> Any:
         raise TmuxorchError("this version of tmuxorch cannot do that yet") from e
 
 
-def merge(ctx: Context, agent: Agent) -> str:
+def merge(ctx: Context, agent: Agent, *, commit: bool) -> str:
     """Bring its work into its base branch; a sentence about what came of it."""
-    merging = _service("merging")
-    merged = merging.merge(ctx, agent, how=merging.How.MERGE)
+    from tmuxorch.service import merging
+
+    merged = merging.merge(ctx, agent, how=merging.How.MERGE, commit=commit)
     if not merged.changed:
         return f"all of {agent.name} was in {merged.base} already"
     count = len(merged.commits)

@@ -220,25 +220,36 @@ class Deeds(BoardScreen):
         row = self.row
         if row is None:
             return
-        agent = row.agent
-        facts: list[TextLine] = [
-            Plain(f"the commits of {agent.branch} go into {agent.base or 'its base'}"),
-            Plain("if they do not fit, or work is not committed, nothing is changed", "label"),
-        ]
-        if row.status is Status.WORKING:
-            facts.append(Plain(f"{agent.name} is still working", "warn"))
-        self.app.push_screen(
-            Ask(f"Merge {agent.name}?", facts, yes="merge", no="leave"),
-            lambda yes: self._merge(agent) if yes else None,
-        )
+        ask = Ask(f"Merge {row.agent.name} into {row.agent.base}?", None, yes="merge", no="leave")
+        found: list[AtStake] = []
 
-    def _merge(self, agent: Agent) -> None:
+        def learn(stake: AtStake) -> None:
+            found.append(stake)
+            ask.learn(merge_lines(row, stake))
+
+        self.app.push_screen(ask, lambda yes: self._merge(row.agent, found[0]) if yes else None)
+        self.jobs.start("looking at its work", lambda _: actions.observe_stake(row), then=learn)
+
+    def _merge(self, agent: Agent, stake: AtStake) -> None:
         self.jobs.start(
             f"merging {agent.name}",
-            lambda ctx: actions.merge(ctx, agent),
+            lambda ctx: actions.merge(ctx, agent, commit=stake.uncommitted),
             ids=[agent.id],
             then=self.say,
         )
+
+
+def merge_lines(row: Row, stake: AtStake) -> list[TextLine]:
+    """What a merge would bring, and what it does with the rest."""
+    lines: list[TextLine] = [Plain(f"\u2022 {line}", "strong") for line in stake.lines]
+    if stake.problem:
+        lines.append(Plain(stake.problem, "bad"))
+    if stake.uncommitted:
+        lines.append(Plain("what is not committed is committed to its branch first", "label"))
+    lines.append(Plain("if it does not fit, nothing is changed", "label"))
+    if row.status is Status.WORKING:
+        lines.append(Plain(f"{row.agent.name} is still working", "warn"))
+    return lines
 
 
 def stake_lines(stakes: Sequence[AtStake]) -> list[TextLine]:
