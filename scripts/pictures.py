@@ -57,11 +57,8 @@ async def main(directory: str) -> None:
     with demo.stage(os.environ) as place:
         demo.start_agents(place)
         for name, size, theme, keys in (
-            ("tmuxorch", (132, 34), "tmuxorch-dark", "j"),
-            ("remove", (132, 34), "tmuxorch-dark", "4 d"),
-            ("diff", (132, 34), "tmuxorch-light", "1 tab"),
-            ("small", (80, 24), "tmuxorch-dark", "j"),
-            ("smallest", (60, 15), "tmuxorch-dark", "j"),
+            ("tmuxorch", (124, 24), "tmuxorch-dark", "w"),
+            ("diff", (124, 24), "tmuxorch-light", "2 tab"),
         ):
             await paint(place, size, theme, os.path.join(directory, f"{name}.svg"), keys)
 

@@ -124,7 +124,7 @@ class Stage:
         while not look():
             if time.monotonic() > deadline:
                 raise AssertionError(
-                    f"{what or 'the condition'} did not come true:\n{self.painted}"
+                    f"{what or 'the condition'} did not come true:\n{self.painted}\n{self.said}"
                 )
             await self.pilot.pause(0.02)
 

@@ -262,6 +262,8 @@ def test_r_renames_the_agent_and_its_window(stage: Stage) -> None:
 
 
 def test_m_commits_what_is_left_and_merges_after_asking(stage: Stage) -> None:
+    for name in ("name", "email"):
+        stage.world.git("config", f"user.{name}", "somebody")
     made = stage.world.new("-n", "a", *READER)
     work(made)
 

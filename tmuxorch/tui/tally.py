@@ -7,12 +7,15 @@ import threading
 import time
 from collections.abc import Callable
 
-from tmuxorch.model import AgentId
+from tmuxorch.model import AgentId, Status
 from tmuxorch.tui.looker import changes_of
 from tmuxorch.tui.snapshot import Changes, Row
 
 AGAIN_S = 10.0  # at least so long between two counts of one agent
 PAUSE_SHARE = 50  # rests so many times as long as a count took
+
+
+_Sign = tuple[Status, float | None, float]
 
 
 class Tally(threading.Thread):
@@ -24,7 +27,7 @@ class Tally(threading.Thread):
         self._rows: tuple[Row, ...] = ()
         self._ended = threading.Event()
         self._news = threading.Event()
-        self._counted: dict[AgentId, tuple[float, object, Changes | None]] = {}
+        self._counted: dict[AgentId, tuple[float, _Sign | None, Changes | None]] = {}
 
     def rows(self, rows: tuple[Row, ...]) -> None:
         self._rows = rows
@@ -59,13 +62,15 @@ class Tally(threading.Thread):
         now = time.monotonic()
         due = []
         for row in rows:
-            at, sign, _ = self._counted.get(row.id, (-AGAIN_S, None, None))
-            if now - at >= AGAIN_S and sign != _sign_of_life(row):
+            at, sign, _ = self._counted.get(row.id, (0.0, None, None))
+            if sign is None or sign[0] != row.status:
+                due.append((0.0, row))
+            elif now - at >= AGAIN_S and sign != _sign_of_life(row):
                 due.append((at, row))
         return min(due, key=lambda pair: pair[0])[1] if due else None
 
 
-def _sign_of_life(row: Row) -> tuple[object, ...]:
+def _sign_of_life(row: Row) -> _Sign:
     """Changes when the agent may have written: its screen, its index or its top directory moved."""
     agent = row.agent
     return (row.status, agent.last_activity_at, _changed_at(agent.worktree))
