@@ -159,7 +159,11 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """What became of a removed agent; its id is the agent's."""
+    """What became of a removed agent; its id is the agent's.
+
+    `branch_made` says that the branch is tmuxorch's to take away again, `copied` which files
+    came from the main worktree; `worktree` is None in rows older than that column.
+    """
 
     id: AgentId
     name: str
@@ -187,3 +191,6 @@ class HistoryEntry:
     kind: Kind
     command: tuple[str, ...]
     conversation: str | None
+    worktree: str | None = None
+    branch_made: bool = False
+    copied: tuple[str, ...] = ()
