@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import stat
 import subprocess
 from dataclasses import dataclass
@@ -125,6 +126,13 @@ class Workshop:
             marker={},
         )
         return agent
+
+    def forget(self, agent: Agent) -> None:
+        """Lose the record, as with a store that comes from an old backup."""
+        db = sqlite3.connect(self.directory / "state" / "tmuxorch.db")
+        with db:
+            db.execute("DELETE FROM agents WHERE id = ?", [agent.id])
+        db.close()
 
     def remove(self, agent: Agent, reason: Reason = Reason.USER) -> HistoryEntry:
         current = self.ctx.store.agent(agent.id)

@@ -221,6 +221,11 @@ def _canonical(path: str) -> str:
     return os.path.join(os.path.realpath(parent), name)
 
 
+def delete_directory(path: str) -> None:
+    """Delete a directory with all below it, read-only ones too."""
+    _delete(path)
+
+
 def _delete(path: str, *, background: bool = False) -> None:
     script = f"{{ {DELETE} ; }} >/dev/null 2>&1 &" if background else DELETE
     try:
