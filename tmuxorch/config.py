@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from tmuxorch.config_rules import Check, DeadPolicy, Key, dotted, quote
+from tmuxorch.config_rules import Check, Key, dotted, quote
 from tmuxorch.errors import ConfigInvalid, NotTrusted
-from tmuxorch.model import Kind
+from tmuxorch.model import DeadPolicy, Kind
 from tmuxorch.profiles import Profile, TaskBy, build_command, build_custom_command
 
 __all__ = [

@@ -11,7 +11,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
-from tmuxorch.model import Kind
+from tmuxorch.model import DeadPolicy, Kind
 from tmuxorch.profiles import TaskBy
 
 Key = tuple[str, ...]
@@ -19,14 +19,6 @@ Rule = Callable[[Any], Any]
 
 _YEAR_S = 31_536_000
 _SHOWN_MAX = 60
-
-
-class DeadPolicy(StrEnum):
-    """What happens to an agent that ended by itself."""
-
-    CLEAN = "clean"
-    ALWAYS = "always"
-    NEVER = "never"
 
 
 class WrongValueError(Exception):

@@ -60,6 +60,14 @@ class Kind(StrEnum):
     PERSISTENT = "persistent"
 
 
+class DeadPolicy(StrEnum):
+    """What happens to an agent that ended by itself."""
+
+    CLEAN = "clean"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
 class Reason(StrEnum):
     """Why an agent was removed."""
 
@@ -121,7 +129,8 @@ class Agent:
 
     `branch_made` and `copied` say what tmuxorch itself put there (so it may take it
     away again); `owner` is who is creating or removing it, `step` how far they got;
-    `stopped` marks an end that a person asked for.
+    `stopped` marks an end that a person asked for; `deaths` are the recent ends of a
+    persistent agent, `restart_at` when it is to be started again (never, if None).
     """
 
     id: AgentId
@@ -155,6 +164,20 @@ class Agent:
     started_at: float | None
     ended_at: float | None
     last_activity_at: float | None
+    deaths: tuple[float, ...] = ()
+    restart_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the decision log: what was done with an agent, and the facts behind it."""
+
+    seq: int
+    at: float
+    agent: AgentId
+    name: str
+    what: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ ALLOWED = {
     "service": {"service", "core", "adapters", "model", "errors", "shim", ""} | BESIDE_MODEL,
     "cli": {"cli", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
     "shim": set(),
+    "__main__": {"cli"},
     "": set(),
 }
 

@@ -84,8 +84,15 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         """,
     ),
     (
+        "0002-restarts",
+        """
+        ALTER TABLE agents ADD COLUMN deaths TEXT NOT NULL DEFAULT '[]';
+        ALTER TABLE agents ADD COLUMN restart_at REAL
+        """,
+    ),
+    (
         # `seq` keeps the words' row numbers, which a table without an integer key may change.
-        "0002-history-words",
+        "0003-history-words",
         """
         CREATE TABLE history_by_seq (
             seq INTEGER PRIMARY KEY,

@@ -11,30 +11,14 @@ import select
 import shutil
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from tmuxorch import shim
+from tmuxorch.core.observation import Ended, Started
 from tmuxorch.model import AgentId, Exit, ProcessId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    process: ProcessId
-    shim: ProcessId
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How the agent's process ended; `error` is set if it never ran."""
-
-    exit: Exit | None
-    error: str | None
-    at: float
 
 
 def run_dir(state_dir: str, agent_id: AgentId) -> str:
@@ -103,6 +87,16 @@ def read_exit(directory: str) -> Ended | None:
     if "signal" in fields:
         return Ended(Exit(None, int(fields["signal"])), None, at)
     return Ended(None, fields.get("error", "unknown error"), at)
+
+
+def read_environ(directory: str) -> dict[str, str] | None:
+    """The environment that the agent was started with, as its person had it."""
+    try:
+        with open(os.path.join(directory, "launch"), "rb") as f:
+            pairs = shim.decode_launch(f.read())
+    except (OSError, ValueError):
+        return None
+    return dict(os.fsdecode(value).partition("=")[::2] for key, value in pairs if key == "env")
 
 
 def task_file(directory: str) -> str:

@@ -7,12 +7,13 @@ import os
 import sqlite3
 import time
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from tmuxorch.errors import NameTaken, StateConflict, StoreUnusable
 from tmuxorch.model import (
     Agent,
     AgentId,
+    Event,
     Exit,
     HistoryEntry,
     Kind,
@@ -27,11 +28,11 @@ from tmuxorch.model import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
 BUSY_TIMEOUT_S = 30.0
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 EVENTS_KEPT = 50_000
 _ID_PREFIX_MIN = 4
 _NEWEST = "ORDER BY removed_at DESC, seq DESC"
@@ -43,6 +44,16 @@ _KEEP_FIRST_BURIAL = (
 # A database that comes up empty although this file says it was filled is not
 # "no agents": nothing may be deleted on the strength of it.
 MARKER = "initialised"
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A change of what is shown of a living agent, and why if that is worth telling."""
+
+    agent: Agent
+    changes: dict[str, Any]
+    what: str = ""
+    why: str = ""
 
 
 class Store:
@@ -129,6 +140,27 @@ class Store:
             if what:
                 _record(db, agent, what, why)
         return _agent(changed[0])
+
+    def show(self, sightings: Sequence[Sighting]) -> None:
+        """Write what living agents are doing, all in one transaction.
+
+        An agent that is no longer running is left alone. Only what a person may ask about
+        (`why` is not empty) goes to the decision log.
+        """
+        with self._write() as db:
+            for sighting in sightings:
+                columns = _columns(sighting.changes)
+                sets = ", ".join(f"{name} = ?" for name in columns)
+                changed = db.execute(
+                    f"UPDATE agents SET {sets} WHERE id = ? AND state = ?",
+                    [*columns.values(), sighting.agent.id, State.RUNNING],
+                ).rowcount
+                if changed and sighting.why:
+                    _record(db, sighting.agent, sighting.what, sighting.why)
+
+    def data_version(self) -> int:
+        """A number that changes when another connection has written."""
+        return int(self._read("PRAGMA data_version")[0][0])
 
     def bury(self, agent: Agent, entry: HistoryEntry, *, step: str) -> Agent:
         """Write the history row and the end of the agent in one transaction.
@@ -248,6 +280,17 @@ class Store:
         """Append to the decision log."""
         with self._write() as db:
             _record(db, agent, what, why)
+
+    def events(
+        self, *, agent_id: str | None = None, after: int = 0, limit: int = EVENTS_KEPT
+    ) -> list[Event]:
+        """The newest `limit` decisions after number `after`, oldest first."""
+        one = "" if agent_id is None else "agent = ? AND "
+        args = [*([] if agent_id is None else [agent_id]), after, limit]
+        rows = self._read(
+            f"SELECT * FROM events WHERE {one}seq > ? ORDER BY seq DESC LIMIT ?", *args
+        )
+        return [Event(**{**dict(row), "agent": AgentId(row["agent"])}) for row in reversed(rows)]
 
     # -- meta --------------------------------------------------------------------
 
@@ -393,7 +436,7 @@ def _columns(values: dict[str, Any]) -> dict[str, Any]:
             columns["exit_signal"] = None if value is None else value.signal
         elif name in ("process", "shim", "owner"):
             columns[name] = _text(value)
-        elif name in ("command", "copied"):
+        elif name in ("command", "copied", "deaths"):
             columns[name] = json.dumps(value)
         else:
             columns[name] = value
@@ -429,6 +472,7 @@ def _agent(row: sqlite3.Row) -> Agent:
         stopped=bool(values["stopped"]),
         command=tuple(json.loads(values["command"])),
         copied=tuple(json.loads(values["copied"])),
+        deaths=tuple(json.loads(values["deaths"])),
         process=_process(values["process"]),
         shim=_process(values["shim"]),
         owner=_process(values["owner"]),

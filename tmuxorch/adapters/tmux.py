@@ -19,7 +19,7 @@ from tmuxorch.model import AgentId, PaneId, Place, ProcessId, WindowId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 MINIMUM_VERSION = (3, 2)
 HOME_SESSION = "tmuxorch"
@@ -48,21 +48,11 @@ class Pane:
     activity_at: float
 
 
-_PANE_FORMAT = " ".join(
-    f"#{{{name}}}"
-    for name in (
-        "pid",
-        "session_name",
-        "window_id",
-        "pane_id",
-        "pane_pid",
-        "pane_in_mode",
-        "pane_dead",
-        "window_panes",
-        "window_activity",
-        MARKER,
-    )
+_PANE_FIELDS = (
+    *("pid", "window_id", "pane_id", "pane_pid", "pane_in_mode", "pane_dead", "window_panes"),
+    *("window_activity", MARKER, "session_name"),  # a person's session may have spaces in its name
 )
+_PANE_FORMAT = " ".join(f"#{{{name}}}" for name in _PANE_FIELDS)
 
 
 class Tmux:
@@ -78,7 +68,7 @@ class Tmux:
         # $TMUX may name another server; -S decides, and -u keeps non-ASCII output intact.
         argv = [self.program, "-u", "-S", self.socket, *args]
         try:
-            done = run(argv, timeout_s=self.timeout_s, stdin=stdin, env=_environment())
+            done = run(argv, timeout_s=self.timeout_s, stdin=stdin, env=outside_environment())
         except Timeout as e:
             raise TmuxTimeout(
                 f"tmux on {self.socket} did not answer within {self.timeout_s:g} s; "
@@ -86,7 +76,7 @@ class Tmux:
             ) from e
         if done.returncode == 0:
             return done.stdout.decode("utf-8", "surrogateescape")
-        raise _failure(args[0], self.socket, done.stderr.decode("utf-8", "replace").strip())
+        raise failure(args[0], self.socket, done.stderr.decode("utf-8", "replace").strip())
 
     def check_answers(self) -> None:
         """`TmuxTimeout` if a server is there and does not answer; no server is fine."""
@@ -177,30 +167,8 @@ class Tmux:
 
     def panes(self, *, agent_id: AgentId | None = None) -> list[Pane]:
         """Every marked pane of the server, or those of one agent."""
-        wanted = f"#{{{MARKER}}}" if agent_id is None else f"#{{==:#{{{MARKER}}},{agent_id}}}"
-        lines = self.run("list-panes", "-a", "-f", wanted, "-F", _PANE_FORMAT).splitlines()
-        servers: dict[str, ProcessId | None] = {}
-        found = []
-        for line in lines:
-            pid, session, window, pane, pane_pid, mode, dead, panes, activity, marker = line.split(
-                " "
-            )
-            server = servers.setdefault(pid, identify(int(pid)))
-            if server is None:
-                raise TmuxFailed(f"the tmux server on {self.socket} ended while being asked")
-            place = Place(self.socket, server, session, WindowId(window), PaneId(pane))
-            found.append(
-                Pane(
-                    place=place,
-                    agent_id=AgentId(marker),
-                    pid=int(pane_pid),
-                    in_mode=mode != "0",
-                    dead=dead == "1",
-                    panes_in_window=int(panes),
-                    activity_at=float(activity or 0),
-                )
-            )
-        return found
+        only = () if agent_id is None else (agent_id,)
+        return read_panes(self.socket, self.run(*panes_query(only)))
 
     def find_pane(self, agent_id: AgentId) -> Pane | None:
         """The agent's pane wherever it was moved to; None if the server has none."""
@@ -247,6 +215,44 @@ def check_version(program: str) -> str:
     return said
 
 
+def panes_query(only: Collection[AgentId] = ()) -> list[str]:
+    """The command that lists marked panes, of `only` these agents if any are named."""
+    wanted = f"#{{{MARKER}}}"
+    if len(only) == 1:
+        wanted = f"#{{==:{wanted},{next(iter(only))}}}"
+    elif only:
+        wanted = f"#{{m/r:^({'|'.join(only)})$,{wanted}}}"
+    return ["list-panes", "-a", "-f", wanted, "-F", _PANE_FORMAT]
+
+
+def read_panes(socket: str, answer: str) -> list[Pane]:
+    """The panes in the answer to `panes_query`; TmuxFailed if it is not a whole one."""
+    servers: dict[str, ProcessId] = {}
+    found = []
+    for line in answer.splitlines():
+        words = line.split(" ", len(_PANE_FIELDS) - 1)
+        if len(words) != len(_PANE_FIELDS):
+            raise TmuxFailed(f"tmux on {socket} gave an answer that cannot be read: {line[:80]!r}")
+        pid, window, pane, pane_pid, mode, dead, panes, activity, marker, session = words
+        if pid not in servers:
+            server = identify(int(pid))
+            if server is None:
+                raise TmuxFailed(f"the tmux server on {socket} ended while being asked")
+            servers[pid] = server
+        found.append(
+            Pane(
+                place=Place(socket, servers[pid], session, WindowId(window), PaneId(pane)),
+                agent_id=AgentId(marker),
+                pid=int(pane_pid),
+                in_mode=mode != "0",
+                dead=dead == "1",
+                panes_in_window=int(panes),
+                activity_at=float(activity or 0),
+            )
+        )
+    return found
+
+
 def _window_arguments(name: str, cwd: str) -> list[str]:
     return [
         *("-n", name, "-c", cwd.replace("#", "##")),
@@ -261,11 +267,11 @@ def _mark(agent_id: AgentId, target: str) -> list[str]:
     return [*options, ";", "set-option", "-p", "-t", target, MARKER, agent_id]
 
 
-def _environment() -> dict[str, str]:
+def outside_environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in ("TMUX", "TMUX_PANE")}
 
 
-def _failure(command: str, socket: str, stderr: str) -> TmuxFailed:
+def failure(command: str, socket: str, stderr: str) -> TmuxFailed:
     gone = ("no server running", "error connecting", "server exited", "lost server")
     if any(phrase in stderr for phrase in gone):
         return TmuxNoServer(f"no tmux server answers on {socket} ({stderr})", stderr=stderr)

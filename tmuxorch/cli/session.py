@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmuxorch.config import Config
-    from tmuxorch.model import Agent, HistoryEntry
+    from tmuxorch.model import Agent, AgentId, HistoryEntry
 
 
 @dataclass
@@ -96,6 +96,16 @@ class Session:
         """The removed agent by name, id or unique prefix, the newest of its name."""
         self.config()
         return removed.find(self.ctx, name, here=self.repo_root())
+
+    def find_id(self, name: str) -> AgentId:
+        """The id of a live agent, or else of the newest removed one of that name."""
+        try:
+            return self.find(name).id
+        except UnknownName as unknown:
+            try:
+                return self.find_removed(name).id
+            except UnknownName:
+                raise unknown from None
 
     def look(self, agent: Agent) -> dict[str, Any]:
         """The agent's JSON with a fresh look at its process."""

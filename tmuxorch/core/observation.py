@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tmuxorch.model import ProcessId
+from tmuxorch.model import Exit, Place, ProcessId, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +33,86 @@ class Dead:
 
 
 ProcessFact = Alive | Dead | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The shim's word that the agent runs."""
+
+    process: ProcessId
+    shim: ProcessId
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the agent's process ended; `error` is set if it never ran."""
+
+    exit: Exit | None
+    error: str | None
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSeen:
+    """The pane with the agent's marker; `held` if its root is still the agent's own shim."""
+
+    place: Place
+    held: bool
+    others: int
+    activity_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class WindowMissed:
+    """One good answer without the pane: not yet enough to call it gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowGone:
+    """The server that had the pane lives, and in two good answers it was not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerGone:
+    """The very tmux server that had the pane has ended, and all its panes with it."""
+
+    how: str
+
+
+WindowFact = WindowSeen | WindowMissed | WindowGone | ServerGone | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class NothingAtStake:
+    """Removing the worktree would lose nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtStake:
+    """What removing the worktree would lose, in lines for a person."""
+
+    lines: tuple[str, ...]
+
+
+StakeFact = NothingAtStake | AtStake | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """All that one pass saw of an agent.
+
+    None means: nothing to look at (no process recorded, nobody owns it), or, for `stake`,
+    that nobody has looked yet. `started` and `ended` are the shim's words about the present
+    run, `doing` what a living agent does, `dead_for_s` how long its death has been known.
+    """
+
+    window: WindowFact
+    process: ProcessFact | None = None
+    shim: ProcessFact | None = None
+    owner: ProcessFact | None = None
+    started: Started | None = None
+    ended: Ended | None = None
+    stake: StakeFact | None = None
+    doing: Status = Status.WORKING
+    dead_for_s: float = 0.0

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tmuxorch.adapters.rundir import Ended, Started
+    from tmuxorch.core.observation import Ended, Started
     from tmuxorch.model import Agent, Exit, Place
     from tmuxorch.profiles import Profile
     from tmuxorch.service.context import Context

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from tmuxorch import shim
 from tmuxorch.adapters import git, processes, procfs, rundir
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import CannotSave, NoRepository, StateConflict, TmuxFailed, TmuxorchError
@@ -139,13 +140,13 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
     ctx.narrate(f"ending {agent.name}")
     tmux = ctx.tmux(agent.socket)
     started = rundir.read_started(ctx.run_dir(agent.id))
-    shim = agent.shim or (started.shim if started else None)
+    keeper = agent.shim or (started.shim if started else None)
     process = agent.process or (started.process if started else None)
     processes.end_family(
         agent_id=agent.id,
-        roots=tuple(p for p in (shim, process) if p is not None),
+        roots=tuple(p for p in (keeper, process) if p is not None),
         worktree=agent.worktree,
-        since_ticks=shim.ticks if shim is not None else None,
+        since_ticks=keeper.ticks if keeper is not None else None,
         grace_s=grace_s,
     )
     ctx.checkpoint("remove:ended")
@@ -328,10 +329,15 @@ def refuse_from_inside(agent: Agent) -> None:
             )
 
 
+def is_shim_note(line: str) -> bool:
+    """Whether the line is what the shim writes at the bottom of a screen that it holds."""
+    return line.startswith("[tmuxorch] ") and line.endswith(shim.NOTE)
+
+
 def trim_screen(text: str, *, limit: int | None = SCREEN_BYTES) -> str:
-    """The screen without trailing blank lines, bounded in bytes; the end matters most."""
+    """The screen without what comes after the agent's last line, bounded in bytes at its start."""
     lines = [line.rstrip() for line in text.splitlines()]
-    while lines and not lines[-1]:
+    while lines and (not lines[-1] or is_shim_note(lines[-1])):
         lines.pop()
     data = "\n".join(lines).encode("utf-8", "replace")
     return data[-limit if limit else 0 :].decode("utf-8", "ignore")

@@ -1,0 +1,5 @@
+"""`python -m tmuxorch`, the same as `tmuxorch`."""
+
+from tmuxorch.cli.main import main
+
+main()

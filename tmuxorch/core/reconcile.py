@@ -1,0 +1,227 @@
+"""The decision table: what follows from a record and from what was seen of the agent.
+
+Pure: the same input gives the same verdict, and the verdict carries the facts that led to it.
+`Unknown` never leads to anything but showing that it is unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tmuxorch.core.observation import (
+    Alive,
+    AtStake,
+    Dead,
+    NothingAtStake,
+    Observation,
+    ServerGone,
+    Unknown,
+    WindowGone,
+    WindowMissed,
+    WindowSeen,
+)
+from tmuxorch.core.view import ended_status
+from tmuxorch.model import Agent, DeadPolicy, Exit, Kind, Reason, State, Status
+
+# The shim writes how the agent ended within milliseconds of its end; one that is alive and
+# has not done so after this long (stopped, or a full disk) will not.
+SHIM_ANSWERS_S = 2.0
+# How far the record of an agent's last activity may lag behind.
+ACTIVITY_STEP_S = 10.0
+
+
+class Action(StrEnum):
+    """What is to be done; all but the first four change more than what is shown."""
+
+    LEAVE = "leave"
+    LOOK_AGAIN = "look again"
+    SHOW = "show"
+    ADOPT = "adopt"
+    END = "end"
+    LOSE = "lose"
+    CLOSE = "close"
+    RESTART = "restart"
+    REMOVE = "remove"
+
+
+DESTRUCTIVE = frozenset({Action.END, Action.LOSE, Action.CLOSE, Action.RESTART, Action.REMOVE})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An action with what it needs, and the facts that justify it."""
+
+    action: Action
+    why: str
+    status: Status | None = None
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    dead: DeadPolicy
+    never_started_s: float
+
+
+def decide(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verdict:
+    """The verdict for one agent; LEAVE if all is as recorded."""
+    match agent.state:
+        case State.CREATING:
+            return _half_done(agent, seen, Reason.CREATE_FAILED, "its creation was cut off")
+        case State.REMOVING:
+            reason = agent.reason or Reason.USER
+            return _half_done(agent, seen, reason, "its removal was cut off")
+        case State.RUNNING if agent.process is None:
+            return _without_process(agent, seen, policy, now)
+        case State.RUNNING:
+            return _running(agent, seen)
+        case State.EXITED:
+            return _exited(agent, seen, policy, now)
+        case State.LOST | State.QUARANTINED:
+            return Verdict(Action.LEAVE, f"{agent.state}: waits for a person")
+
+
+def _half_done(agent: Agent, seen: Observation, reason: Reason, what: str) -> Verdict:
+    """Made or removed by somebody: theirs while they live, ours to finish once they are dead."""
+    if agent.owner is None or isinstance(seen.owner, Dead):
+        how = seen.owner.how if isinstance(seen.owner, Dead) else "nobody is at it"
+        return Verdict(Action.REMOVE, f"{what} ({how}); {facts(seen)}", reason=reason)
+    return Verdict(Action.LEAVE, f"pid {agent.owner.pid} is at it")
+
+
+def _without_process(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verdict:
+    if seen.started is not None:
+        return Verdict(Action.ADOPT, f"its program runs as pid {seen.started.process.pid}")
+    if seen.ended is not None:
+        return _end(agent, seen, Reason.CRASHED, "its program could not be started")
+    if isinstance(seen.window, Unknown):
+        return _show(agent, seen, Status.UNKNOWN)
+    age_s = now - (agent.started_at or agent.created_at)
+    if age_s <= policy.never_started_s:
+        return _show(agent, seen, Status.STARTING)
+    return _end(agent, seen, Reason.NEVER_STARTED, f"no process for {age_s:.0f} s")
+
+
+def _running(agent: Agent, seen: Observation) -> Verdict:
+    match seen.process, seen.window:
+        case (Unknown() | None, _) | (_, Unknown()):
+            return _show(agent, seen, Status.UNKNOWN)
+        case _, WindowMissed():
+            return Verdict(Action.LOOK_AGAIN, facts(seen))
+        case Alive(), WindowSeen():
+            return _show(agent, seen, seen.doing)
+        case Alive(), WindowGone() | ServerGone():
+            return _show(agent, seen, Status.STRAY)
+        case Dead(), WindowSeen() if _is_word_due(seen):
+            return Verdict(Action.LOOK_AGAIN, "its shim is about to say how it ended")
+        case Dead(), WindowSeen():
+            exit_ = seen.ended.exit if seen.ended else None
+            return _end(agent, seen, reason_of(agent, exit_), "its process has ended")
+        case Dead(), WindowGone():
+            return _end(agent, seen, Reason.WINDOW_CLOSED, "its window was closed")
+        case Dead(), ServerGone():
+            return Verdict(Action.LOSE, f"its tmux server is gone; {facts(seen)}")
+    raise AssertionError("unreachable: every pair of facts has its line")
+
+
+def _is_word_due(seen: Observation) -> bool:
+    """Whether the shim lives and will say in a moment how the agent ended."""
+    is_silent = seen.ended is None and isinstance(seen.shim, Alive)
+    return is_silent and seen.dead_for_s < SHIM_ANSWERS_S
+
+
+def _exited(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verdict:
+    if isinstance(seen.process, Alive):
+        return Verdict(Action.LEAVE, "its recorded process lives, so it is not touched")
+    match seen.window:
+        case Unknown(why):
+            return Verdict(Action.LEAVE, f"window unknown: {why}")
+        case WindowMissed():
+            return Verdict(Action.LOOK_AGAIN, facts(seen))
+        case WindowSeen(held=True):
+            return Verdict(Action.CLOSE, f"its process has ended; {facts(seen)}")
+    if agent.stopped:
+        return Verdict(Action.LEAVE, "a person stopped it")
+    if agent.kind is Kind.PERSISTENT:
+        if agent.restart_at is None:
+            return Verdict(Action.LEAVE, "it died too often and was given up")
+        if now < agent.restart_at:
+            return Verdict(Action.LEAVE, "it is started again in a moment")
+        return Verdict(Action.RESTART, f"persistent, death {len(agent.deaths)}; {facts(seen)}")
+    return _worker_exited(agent, seen, policy)
+
+
+def _worker_exited(agent: Agent, seen: Observation, policy: Policy) -> Verdict:
+    reason = agent.reason or reason_of(agent, agent.exit)
+    if policy.dead is DeadPolicy.ALWAYS:
+        return Verdict(Action.REMOVE, f"cleanup.dead is always; {facts(seen)}", reason=reason)
+    match seen.stake:
+        case NothingAtStake() if policy.dead is DeadPolicy.CLEAN:
+            why = f"it has ended and nothing is at stake; {facts(seen)}"
+            return Verdict(Action.REMOVE, why, reason=reason)
+        case AtStake(lines):
+            return Verdict(Action.LEAVE, f"kept for review: {'; '.join(lines)}")
+        case Unknown(why):
+            return Verdict(Action.LEAVE, f"what is at stake is unknown: {why}")
+    return Verdict(Action.LEAVE, "kept for review")
+
+
+def _end(agent: Agent, seen: Observation, reason: Reason, what: str) -> Verdict:
+    exit_ = seen.ended.exit if seen.ended else None
+    return Verdict(
+        Action.END, f"{what}; {facts(seen)}", status=ended_status(agent, exit_), reason=reason
+    )
+
+
+def _show(agent: Agent, seen: Observation, status: Status) -> Verdict:
+    """SHOW only what the record does not say already."""
+    at = seen.window.activity_at if isinstance(seen.window, WindowSeen) else 0.0
+    moved = isinstance(seen.window, WindowSeen) and seen.window.place != agent.place
+    stale = at - (agent.last_activity_at or 0.0) >= ACTIVITY_STEP_S
+    same = status is agent.status and not moved and not stale
+    return Verdict(Action.LEAVE if same else Action.SHOW, facts(seen), status=status)
+
+
+def reason_of(agent: Agent, exit_: Exit | None) -> Reason:
+    """Why an agent that ended by itself is over."""
+    done = ended_status(agent, exit_) is Status.DONE
+    return Reason.FINISHED if done else Reason.CRASHED
+
+
+def facts(seen: Observation) -> str:
+    """What was seen, in words for the decision log."""
+    parts = [f"window {window_words(seen)}"]
+    for name, fact in (("process", seen.process), ("shim", seen.shim)):
+        match fact:
+            case Alive(process):
+                parts.append(f"{name} alive (pid {process.pid})")
+            case Dead(how):
+                parts.append(f"{name} dead ({how})")
+            case Unknown(why):
+                parts.append(f"{name} unknown ({why})")
+    if seen.ended is not None:
+        parts.append(f"ended with {exit_words(seen.ended.exit, seen.ended.error)}")
+    return ", ".join(parts)
+
+
+def window_words(seen: Observation) -> str:
+    match seen.window:
+        case WindowSeen(place, held, others):
+            beside = f", {others} other panes beside it" if others else ""
+            foreign = "" if held else ", no longer the agent's own"
+            return f"seen ({place.session} {place.window} {place.pane}{beside}{foreign})"
+        case WindowMissed():
+            return "missing in one answer"
+        case WindowGone():
+            return "gone (its tmux server lives)"
+        case ServerGone(how):
+            return f"gone with its tmux server ({how})"
+        case Unknown(why):
+            return f"unknown ({why})"
+
+
+def exit_words(exit_: Exit | None, error: str | None = None) -> str:
+    if exit_ is None:
+        return error or "an unknown exit status"
+    return f"signal {exit_.signal}" if exit_.signal is not None else f"exit code {exit_.code}"
