@@ -30,6 +30,9 @@ allow = always
 detachedHead = false
 """
 
+# What git notes for its own use, and makes again when it needs it.
+NOTES = {"COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD"}
+
 
 @dataclass(frozen=True)
 class Look:
@@ -152,7 +155,9 @@ class Workshop:
             status=self.sh(top, *status, ok=False),
             index=self.sh(top, "ls-files", "-z", "-v", "-s"),
             head=head + self.sh(top, "rev-parse", "-q", "--verify", "HEAD", ok=False),
-            state=" ".join(sorted(n for n in os.listdir(own) if n.isupper() or "-" in n)),
+            state=" ".join(
+                sorted(n for n in os.listdir(own) if (n.isupper() or "-" in n) and n not in NOTES)
+            ),
         )
 
     def _files(self, top: bytes, below: bytes) -> list[tuple[bytes, tuple[str, bytes]]]:
