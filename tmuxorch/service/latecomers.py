@@ -17,6 +17,8 @@ class LateWork(CannotSave):
 def now_ns(trash: str) -> int:
     """The time by the clock that stamps files where the worktree is, which may be a server's."""
     directory = os.path.dirname(trash)
+    if not os.path.isdir(os.path.dirname(directory)):
+        return 0  # no worktree was ever made there
     os.makedirs(directory, mode=0o700, exist_ok=True)
     os.utime(directory)
     return os.stat(directory).st_ctime_ns
