@@ -24,11 +24,12 @@ IMPURE = {"os", "sqlite3", "subprocess", "psutil", "time", "socket", "shutil", "
 BESIDE_MODEL = {"config", "config_rules", "paths", "profiles"}
 # The rooms that a module of each room may look into; a room is the first name below the package.
 ALLOWED = {
+    "values": set(),
     "errors": {"errors"},
-    "model": {"model", "errors"},
+    "model": {"model", "errors", "values"},
     **dict.fromkeys(BESIDE_MODEL, {"model", "errors"} | BESIDE_MODEL),
-    "core": {"core", "model", "errors", "profiles"},
-    "adapters": {"adapters", "shim", "model", "errors", "paths", "core.observation"},
+    "core": {"core", "model", "errors", "values", "profiles"},
+    "adapters": {"adapters", "shim", "model", "errors", "values", "paths", "core.observation"},
     "service": {"service", "core", "adapters", "model", "errors", "shim", ""} | BESIDE_MODEL,
     "cli": {"cli", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
     "shim": set(),
