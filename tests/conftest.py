@@ -13,13 +13,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import libtmux
 import psutil
 import pytest
+
+from tmuxorch.adapters.watchfile import observe_watcher
 
 DEADLINE_S = 20.0
 T = TypeVar("T")
@@ -58,6 +60,8 @@ class World:
             "TMUXORCH_WORKTREES_DIR": str(self.worktrees),
             "TMUXORCH_CONFIG": str(self.home / "config.toml"),
             "TMUXORCH_SOCKET": self.socket,
+            # Tests that want the health loop start it; all others want to be alone.
+            "TMUXORCH_WATCHER": "off",
         }
         (self.home / ".gitconfig").write_text(
             "[user]\n\tname = Test\n\temail = test@example.org\n[init]\n\tdefaultBranch = main\n"
@@ -113,6 +117,30 @@ class World:
         if ok:
             assert text.returncode == 0, f"tmuxorch {args}: {text.stderr}"
         return text
+
+    @contextmanager
+    def watching(self, *args: str) -> Iterator[subprocess.Popen[bytes]]:
+        """A watcher of this world, leading from the start of the block to its end."""
+        log = self.directory / "watch.log"
+        with log.open("wb") as out:
+            watcher = subprocess.Popen(
+                ["tmuxorch", "watch", *args],
+                cwd="/",
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            state = str(self.state)
+            wait_for(lambda: observe_watcher(state).pid == watcher.pid, what="leadership")
+            yield watcher
+        finally:
+            watcher.kill()
+            watcher.wait()
+            print(log.read_text())  # shown when the test fails
+        assert "a pass failed" not in log.read_text()
 
     def json(self, *args: str, **kwargs: Any) -> Any:
         return json.loads(self.run(*args, "--json", **kwargs).stdout)
@@ -175,13 +203,16 @@ class World:
         assert [b for b in self.branches() if b.startswith("tmuxorch/")] == []
         runs = self.state / "run"
         assert not runs.exists() or list(runs.iterdir()) == []
-        left = [p for p in self.worktrees.rglob("*") if p.is_file()]
-        assert left == []
+        # What was moved to the trash is deleted in the background.
+        wait_for(lambda: not self.files_in_worktrees(), what="the end of all worktrees' files")
         for process in psutil.process_iter():
             with suppress(psutil.Error):
                 env = process.environ()
                 ours = env.get("TMUXORCH_STATE_DIR") == str(self.state)
                 assert not (ours and "TMUXORCH_AGENT_ID" in env), process
+
+    def files_in_worktrees(self) -> list[str]:
+        return [f"{top}/{name}" for top, _, names in os.walk(self.worktrees) for name in names]
 
     def close(self) -> None:
         """End the private server and everything that was started in this world."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,6 +13,7 @@ from tmuxorch.model import Kind
 Part = str | tuple[str, ...]
 """An argument, or arguments that go together and are left out if what they ask for is empty."""
 
+LATEST = "latest"
 _PLACEHOLDER = re.compile(r"\{(task|conversation|name|worktree)\}")
 
 
@@ -44,14 +46,19 @@ class Profile:
     region: int = 15
     env: Mapping[str, str] = field(default_factory=dict)
 
-    def chooses_conversation(self) -> bool:
-        """Whether the agent is told its conversation's id when it starts."""
-        return "conversation" in _asked_for(self.command)
+    def new_conversation(self) -> str | None:
+        """What a fresh start's conversation is known by; None if it can never be resumed.
+
+        An id where the agent is told one when it starts, else LATEST: whatever it did last.
+        """
+        if "conversation" in _asked_for(self.command):
+            return str(uuid.uuid4())
+        needs_id = "conversation" in _asked_for(self.resume)
+        return LATEST if self.resume and not needs_id else None
 
     def can_resume(self, conversation: str | None) -> bool:
-        """Whether an earlier conversation can be gone on with."""
-        needs_id = "conversation" in _asked_for(self.resume)
-        return bool(self.resume) and (conversation is not None or not needs_id)
+        """Whether that conversation can be gone on with."""
+        return bool(self.resume) and conversation is not None
 
 
 def build_command(

@@ -37,6 +37,7 @@ NOTE_S = 1.0  # a held pane is left as it was this long for the watcher to read
 BURST_S = 0.05  # bytes closer together than this are a paste, not a key
 DRAIN_S = 1.0  # a terminal that takes nothing this long (stopped server) is not written to
 
+NOTE = "press q to close this window"
 LET_GO = (b"q", b"\x03", b"\x04")  # q, Ctrl-C, Ctrl-D
 
 # Mouse, focus, bracketed paste, synchronised output, both extended keyboards (xterm's,
@@ -346,7 +347,7 @@ class Shim:
             self.reap()
             if note_at is not None and time.monotonic() >= note_at:
                 note_at = None
-                note = f"[tmuxorch] {self.name} {_how(self.ended)} - press q to close this window"
+                note = f"[tmuxorch] {self.name} {_how(self.ended)} - {NOTE}"
                 self.say(BOTTOM + note.encode() + BOTTOM_END)
 
     def wait(self, timeout_s: float | None, *fds: int) -> list[int]:

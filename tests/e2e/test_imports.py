@@ -90,6 +90,6 @@ def test_ls_imports_nothing_heavy(world: World, arguments: list[str]) -> None:
         check=True,
     )
     assert '"a"' in done.stdout or " a " in done.stdout
-    modules = {name.partition(".")[0] for name in json.loads(done.stderr)}
+    modules = {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
     assert "sqlite3" in modules, "the list of modules was not read"
     assert not modules & HEAVY

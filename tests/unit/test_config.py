@@ -454,12 +454,15 @@ class TestACommand:
         by_id = profile(resume=("p", ("-r", "{conversation}")))
         assert by_id.can_resume("c-1")
         assert not by_id.can_resume(None)
-        assert profile(resume=("p", "--last")).can_resume(None)
+        assert not profile(resume=("p", "--last")).can_resume(None)
+        assert profile(resume=("p", "--last")).can_resume("latest")
         assert not profile().can_resume("c-1")
 
     def test_chooses_its_conversation_if_it_is_told_which(self) -> None:
-        assert profile(command=("p", ("--id", "{conversation}"))).chooses_conversation()
-        assert not profile(resume=("p", "{conversation}")).chooses_conversation()
+        chosen = profile(command=("p", ("--id", "{conversation}")))
+        assert chosen.new_conversation() != chosen.new_conversation()
+        assert profile(resume=("p", "--last")).new_conversation() == "latest"
+        assert profile(resume=("p", "{conversation}")).new_conversation() is None
 
     def test_of_the_persons_own_has_only_its_task_filled_in(self) -> None:
         argv = ("sh", "-c", "echo {task} {name}", "{task}", "{conversation}")

@@ -32,6 +32,7 @@ class Control:
         self._due = 1  # answers; the attach itself is answered too
         self._late = False
         self._woken = False
+        self.is_gone = False
         self._process = subprocess.Popen(
             [
                 *(find_program(), "-u", "-S", socket, "-C", "attach-session"),
@@ -73,6 +74,7 @@ class Control:
             while self._read(0.0):
                 continue
         except TmuxNoServer:
+            self.is_gone = True
             return True
         woken, self._woken = self._woken, False
         return woken

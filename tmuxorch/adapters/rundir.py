@@ -91,6 +91,16 @@ def read_exit(directory: str) -> Ended | None:
     return Ended(None, fields.get("error", "unknown error"), at)
 
 
+def read_environ(directory: str) -> dict[str, str] | None:
+    """The environment that the agent was started with, as its person had it."""
+    try:
+        with open(os.path.join(directory, "launch"), "rb") as f:
+            pairs = shim.decode_launch(f.read())
+    except (OSError, ValueError):
+        return None
+    return dict(os.fsdecode(value).partition("=")[::2] for key, value in pairs if key == "env")
+
+
 def task_file(directory: str) -> str:
     return os.path.join(directory, "task")
 

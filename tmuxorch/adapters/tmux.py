@@ -19,7 +19,7 @@ from tmuxorch.model import AgentId, PaneId, Place, ProcessId, WindowId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 MINIMUM_VERSION = (3, 2)
 HOME_SESSION = "tmuxorch"
@@ -48,21 +48,11 @@ class Pane:
     activity_at: float
 
 
-_PANE_FORMAT = " ".join(
-    f"#{{{name}}}"
-    for name in (
-        "pid",
-        "session_name",
-        "window_id",
-        "pane_id",
-        "pane_pid",
-        "pane_in_mode",
-        "pane_dead",
-        "window_panes",
-        "window_activity",
-        MARKER,
-    )
+_PANE_FIELDS = (
+    *("pid", "window_id", "pane_id", "pane_pid", "pane_in_mode", "pane_dead", "window_panes"),
+    *("window_activity", MARKER, "session_name"),  # a person's session may have spaces in its name
 )
+_PANE_FORMAT = " ".join(f"#{{{name}}}" for name in _PANE_FIELDS)
 
 
 class Tmux:
@@ -177,30 +167,8 @@ class Tmux:
 
     def panes(self, *, agent_id: AgentId | None = None) -> list[Pane]:
         """Every marked pane of the server, or those of one agent."""
-        wanted = f"#{{{MARKER}}}" if agent_id is None else f"#{{==:#{{{MARKER}}},{agent_id}}}"
-        lines = self.run("list-panes", "-a", "-f", wanted, "-F", _PANE_FORMAT).splitlines()
-        servers: dict[str, ProcessId | None] = {}
-        found = []
-        for line in lines:
-            pid, session, window, pane, pane_pid, mode, dead, panes, activity, marker = line.split(
-                " "
-            )
-            server = servers.setdefault(pid, identify(int(pid)))
-            if server is None:
-                raise TmuxFailed(f"the tmux server on {self.socket} ended while being asked")
-            place = Place(self.socket, server, session, WindowId(window), PaneId(pane))
-            found.append(
-                Pane(
-                    place=place,
-                    agent_id=AgentId(marker),
-                    pid=int(pane_pid),
-                    in_mode=mode != "0",
-                    dead=dead == "1",
-                    panes_in_window=int(panes),
-                    activity_at=float(activity or 0),
-                )
-            )
-        return found
+        only = () if agent_id is None else (agent_id,)
+        return read_panes(self.socket, self.run(*panes_query(only)))
 
     def find_pane(self, agent_id: AgentId) -> Pane | None:
         """The agent's pane wherever it was moved to; None if the server has none."""
@@ -245,6 +213,44 @@ def check_version(program: str) -> str:
     if numbers and (int(numbers[1]), int(numbers[2])) < MINIMUM_VERSION:
         raise TmuxTooOld(f"{said} is too old; tmuxorch needs tmux 3.2 or newer")
     return said
+
+
+def panes_query(only: Collection[AgentId] = ()) -> list[str]:
+    """The command that lists marked panes, of `only` these agents if any are named."""
+    wanted = f"#{{{MARKER}}}"
+    if len(only) == 1:
+        wanted = f"#{{==:{wanted},{next(iter(only))}}}"
+    elif only:
+        wanted = f"#{{m/r:^({'|'.join(only)})$,{wanted}}}"
+    return ["list-panes", "-a", "-f", wanted, "-F", _PANE_FORMAT]
+
+
+def read_panes(socket: str, answer: str) -> list[Pane]:
+    """The panes in the answer to `panes_query`; TmuxFailed if it is not a whole one."""
+    servers: dict[str, ProcessId] = {}
+    found = []
+    for line in answer.splitlines():
+        words = line.split(" ", len(_PANE_FIELDS) - 1)
+        if len(words) != len(_PANE_FIELDS):
+            raise TmuxFailed(f"tmux on {socket} gave an answer that cannot be read: {line[:80]!r}")
+        pid, window, pane, pane_pid, mode, dead, panes, activity, marker, session = words
+        if pid not in servers:
+            server = identify(int(pid))
+            if server is None:
+                raise TmuxFailed(f"the tmux server on {socket} ended while being asked")
+            servers[pid] = server
+        found.append(
+            Pane(
+                place=Place(socket, servers[pid], session, WindowId(window), PaneId(pane)),
+                agent_id=AgentId(marker),
+                pid=int(pane_pid),
+                in_mode=mode != "0",
+                dead=dead == "1",
+                panes_in_window=int(panes),
+                activity_at=float(activity or 0),
+            )
+        )
+    return found
 
 
 def _window_arguments(name: str, cwd: str) -> list[str]:

@@ -35,7 +35,7 @@ def guarded(command: Callable[[], int | None], args: Sequence[str]) -> int:
         complain("os_error", _system_words(e), as_json=as_json)
         return FAILED
     except Exception as e:  # noqa: BLE001 -- the border: a bug must leave a log, not a traceback
-        path = _write_log(e, args)
+        path = write_log(e, args)
         complain("bug", f"this is a bug in tmuxorch: {e!r}; the log is {path}", as_json=as_json)
         return BUG
     return status
@@ -67,7 +67,8 @@ def _system_words(e: OSError) -> str:
     return f"the system refused: {e.strerror or e}{where}; nothing more was done"
 
 
-def _write_log(e: Exception, args: Sequence[str]) -> str:
+def write_log(e: Exception, args: Sequence[str]) -> str:
+    """Keep what a bug report needs; the path."""
     import platform
     import tempfile
     import traceback

@@ -10,6 +10,7 @@ from tmuxorch import paths
 from tmuxorch.adapters import procfs
 from tmuxorch.adapters.gitdir import locate
 from tmuxorch.adapters.store import open_store_for_reading
+from tmuxorch.adapters.watchfile import observe_watcher
 from tmuxorch.cli import paint
 from tmuxorch.core import view
 from tmuxorch.core.observation import Dead
@@ -38,6 +39,8 @@ def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> 
         sys.stdout.write("[" + ",\n ".join(rows) + "]\n")
     else:
         sys.stdout.write(_table(agents, seen, root))
+        if agents and not observe_watcher(state_dir).alive:
+            sys.stderr.write("no watcher runs, so this may be old; `tmuxorch watch` starts one\n")
     return 0
 
 

@@ -13,6 +13,7 @@ from tmuxorch.cli.session import Session
 from tmuxorch.errors import BadText, NotTrusted, UsageError
 from tmuxorch.model import Kind
 from tmuxorch.service import creation
+from tmuxorch.service.leader import ensure_watcher
 
 
 @click.command("new", context_settings={"ignore_unknown_options": False})
@@ -73,6 +74,7 @@ def command(
         ),
         on_output=None if session.quiet else _show_output,
     )
+    ensure_watcher(session.ctx)
     if as_json:
         print_json(session.look(made))
     else:

@@ -4,24 +4,52 @@ from __future__ import annotations
 
 import click
 
-from tmuxorch.cli.app import common_options, json_option, name_argument
+from tmuxorch.cli.app import common_options, complete_name, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
+from tmuxorch.errors import TmuxorchError, UsageError
+from tmuxorch.model import Agent, State
 from tmuxorch.service import running
+from tmuxorch.service.leader import ensure_watcher
 
 
 @click.command("restart")
-@name_argument
+@click.argument("name", required=False, shell_complete=complete_name)
 @click.option("--fresh", is_flag=True, help="Begin a new conversation.")
+@click.option("--lost", is_flag=True, help="All that a tmux crash or a reboot interrupted.")
 @json_option
 @common_options
 @click.pass_context
-def command(ctx: click.Context, name: str, fresh: bool, as_json: bool) -> int:
-    """Start the agent again, resuming its conversation where its profile can."""
+def command(ctx: click.Context, name: str | None, fresh: bool, lost: bool, as_json: bool) -> int:
+    """Start an agent again, resuming its conversation where its profile can."""
     session: Session = ctx.obj
-    agent = session.find(name)
-    restarted = running.restart(session.ctx, session.config(agent.repo), agent, fresh=fresh)
+    if lost == (name is not None):
+        raise UsageError("name the agent to start again, or use --lost for all lost ones")
+    agents = _lost(session) if name is None else [session.find(name)]
+    shown, failed = [], []
+    for agent in agents:
+        try:
+            config = session.config(agent.repo)
+            restarted = running.restart(session.ctx, config, agent, fresh=fresh)
+        except TmuxorchError as e:
+            if name is not None:
+                raise
+            failed.append(f"{agent.name}: {e.message}")
+            continue
+        shown.append(session.look(restarted))
+        session.narrate(f"{restarted.name} runs again")
+    ensure_watcher(session.ctx)
     if as_json:
-        print_json(session.look(restarted))
-    session.narrate(f"{restarted.name} runs again")
+        print_json(shown if name is None else shown[0])
+    if failed:
+        raise TmuxorchError("not all could be started again\n" + "\n".join(failed))
     return 0
+
+
+def _lost(session: Session) -> list[Agent]:
+    """The lost agents of this repository; outside one, of all."""
+    here = session.repo_root()
+    agents = [a for a in session.ctx.store.agents(repo=here) if a.state is State.LOST]
+    if not agents:
+        session.narrate("no agent is lost")
+    return agents

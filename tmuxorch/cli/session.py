@@ -13,6 +13,7 @@ from tmuxorch.adapters import git
 from tmuxorch.cli import ls, paint
 from tmuxorch.core import naming, view
 from tmuxorch.errors import AmbiguousName, UnknownName
+from tmuxorch.service import removed
 from tmuxorch.service.context import Context, open_context
 
 TYPE_CHECKING = False
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmuxorch.config import Config
-    from tmuxorch.model import Agent
+    from tmuxorch.model import Agent, HistoryEntry
 
 
 @dataclass
@@ -90,6 +91,11 @@ class Session:
             f"there is no agent {paint.harmless(name)!r}; `tmuxorch ls --all` lists them all, "
             "`tmuxorch history` the removed ones"
         )
+
+    def find_removed(self, name: str) -> HistoryEntry:
+        """The removed agent by name, id or unique prefix, the newest of its name."""
+        self.config()
+        return removed.find(self.ctx, name, here=self.repo_root())
 
     def look(self, agent: Agent) -> dict[str, Any]:
         """The agent's JSON with a fresh look at its process."""

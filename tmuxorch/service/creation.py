@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from dataclasses import dataclass, replace
 
 from tmuxorch import config as configuration
@@ -177,7 +176,7 @@ def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
     if "\0" in request.task or not _is_text(request.task):
         raise BadText("the task is not valid text (it holds a NUL or bytes that are not UTF-8)")
     agent_id = AgentId(os.urandom(6).hex())
-    conversation = str(uuid.uuid4())
+    conversation = None
     base = git.resolve_base(
         request.repo, request.base or config.defaults.base or None, cwd=request.cwd
     )
@@ -200,10 +199,11 @@ def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
             known = ", ".join(sorted(config.agents))
             raise StartFailed(f"there is no agent profile {agent_name!r}; there are: {known}")
         env = dict(profile.env)
+        conversation = profile.new_conversation()
         argv = configuration.build_command(
             profile,
             task=request.task,
-            conversation=conversation,
+            conversation=conversation or "",
             name=name,
             worktree=worktree,
             resume=False,
@@ -225,7 +225,7 @@ def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
         worktree=worktree,
         command=argv if request.command else (),
         copied=(),
-        conversation=conversation if profile and profile.chooses_conversation() else None,
+        conversation=conversation,
         socket=ctx.socket,
         place=None,
         process=None,

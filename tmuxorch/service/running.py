@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import replace
 
 from tmuxorch import config as configuration
@@ -89,7 +88,7 @@ def restart(ctx: Context, config: Config, agent: Agent, *, fresh: bool) -> Agent
         agent = stop(ctx, agent, grace_s=config.cleanup.grace_s)
     if agent.state not in (State.EXITED, State.LOST):
         raise StateConflict(f"{agent.name} is {agent.state} and cannot be started again")
-    agent, argv, env, stdin_task = _command(ctx, config, agent, fresh=fresh)
+    agent, argv, env, stdin_task, resumes = _command(ctx, config, agent, fresh=fresh)
     # A lost agent's processes may have outlived their tmux server.
     removal.end(ctx, agent, config.cleanup.grace_s)
     before = agent
@@ -109,6 +108,8 @@ def restart(ctx: Context, config: Config, agent: Agent, *, fresh: bool) -> Agent
         reported=None,
         reported_at=None,
         stopped=False,
+        reason=None,
+        restart_at=None,
         conversation=agent.conversation,
         started_at=ctx.clock(),
         restarts=agent.restarts + 1,
@@ -129,8 +130,21 @@ def restart(ctx: Context, config: Config, agent: Agent, *, fresh: bool) -> Agent
             process=None,
             shim=None,
             place=None,
+            # A conversation that cannot be resumed would fail the next time too.
+            conversation=None if resumes else agent.conversation,
         )
         raise
+
+
+def forget_conversation(ctx: Context, agent: Agent) -> None:
+    """The conversation is not there any more: the next start begins a new one."""
+    ctx.store.swap(
+        agent,
+        expect=[State.EXITED],
+        what="resume failed",
+        why="its screen says that the conversation is gone; the next start begins a new one",
+        conversation=None,
+    )
 
 
 def _start(
@@ -169,18 +183,19 @@ def _start(
 
 def _command(
     ctx: Context, config: Config, agent: Agent, *, fresh: bool
-) -> tuple[Agent, tuple[str, ...], dict[str, str], bool]:
-    """How to start the agent again, and the agent with the conversation it will have."""
+) -> tuple[Agent, tuple[str, ...], dict[str, str], bool, bool]:
+    """How to start the agent again, the agent with the conversation it will have, and whether
+    that is an earlier one."""
     profile = config.agents.get(agent.agent)
     if agent.command:
-        return agent, agent.command, {}, False
+        return agent, agent.command, {}, False, False
     if profile is None:
         raise StartFailed(
             f"there is no agent profile {agent.agent!r} any more; put it back in the configuration"
         )
     resume = not fresh and profile.can_resume(agent.conversation)
-    if not resume and profile.chooses_conversation():
-        agent = replace(agent, conversation=str(uuid.uuid4()))
+    if not resume:
+        agent = replace(agent, conversation=profile.new_conversation())
     argv = configuration.build_command(
         profile,
         task=agent.task,
@@ -191,4 +206,4 @@ def _command(
     )
     env = dict(profile.env)
     argv = launch.find_command(argv, {**ctx.environ, **env})
-    return agent, argv, env, profile.task is TaskBy.STDIN
+    return agent, argv, env, profile.task is TaskBy.STDIN, resume

@@ -1,0 +1,231 @@
+"""The decision table, line by line, and over every combination of facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from tests.agents import (
+    ALIVE,
+    DEAD,
+    ENDED_BADLY,
+    ENDED_WELL,
+    FOREIGN,
+    GONE,
+    MISSED,
+    PLACE,
+    SEEN,
+    SERVER_GONE,
+    SPLIT,
+    STARTED,
+    UNKNOWN,
+    agent,
+)
+from tmuxorch.core.observation import (
+    AtStake,
+    NothingAtStake,
+    Observation,
+    ProcessFact,
+    StakeFact,
+    Unknown,
+    WindowFact,
+    WindowSeen,
+)
+from tmuxorch.core.reconcile import DESTRUCTIVE, Action, Policy, Verdict, decide
+from tmuxorch.model import Agent, DeadPolicy, Exit, Kind, Reason, State, Status
+
+POLICY = Policy(DeadPolicy.CLEAN, never_started_s=120)
+NOW = 1000.0
+RUNNING = agent(State.RUNNING)
+
+
+def judge(who: Agent, seen: Observation, *, dead: DeadPolicy = DeadPolicy.CLEAN) -> Verdict:
+    return decide(who, seen, Policy(dead, 120), NOW)
+
+
+@pytest.mark.parametrize("owner", [ALIVE, UNKNOWN])
+@pytest.mark.parametrize("state", [State.CREATING, State.REMOVING])
+def test_what_somebody_is_at_is_left_to_them(state: State, owner: ProcessFact) -> None:
+    who = agent(state, owner=ALIVE.process)
+    assert judge(who, Observation(UNKNOWN, owner=owner)).action is Action.LEAVE
+
+
+def test_a_creation_whose_owner_died_is_rolled_back() -> None:
+    who = agent(State.CREATING, owner=ALIVE.process)
+    verdict = judge(who, Observation(UNKNOWN, owner=DEAD))
+    assert (verdict.action, verdict.reason) == (Action.REMOVE, Reason.CREATE_FAILED)
+
+
+def test_a_removal_whose_owner_died_is_carried_on_with_its_own_reason() -> None:
+    who = agent(State.REMOVING, owner=ALIVE.process, reason=Reason.FINISHED)
+    verdict = judge(who, Observation(UNKNOWN, owner=DEAD))
+    assert (verdict.action, verdict.reason) == (Action.REMOVE, Reason.FINISHED)
+
+
+@pytest.mark.parametrize(("age_s", "status"), [(0, Status.STARTING), (120, Status.STARTING)])
+def test_a_worker_without_pid_is_starting_for_two_minutes(age_s: float, status: Status) -> None:
+    who = agent(State.RUNNING, process=None, started_at=NOW - age_s, status=Status.WORKING)
+    verdict = judge(who, Observation(SEEN))
+    assert (verdict.action, verdict.status) == (Action.SHOW, status)
+
+
+@pytest.mark.parametrize("window", [SEEN, GONE, SERVER_GONE])
+def test_a_worker_without_pid_for_longer_never_started(window: WindowFact) -> None:
+    who = agent(State.RUNNING, process=None, started_at=NOW - 121)
+    verdict = judge(who, Observation(window))
+    assert (verdict.action, verdict.reason) == (Action.END, Reason.NEVER_STARTED)
+
+
+def test_a_start_that_nobody_wrote_down_is_adopted() -> None:
+    who = agent(State.RUNNING, process=None, started_at=NOW - 500)
+    assert judge(who, Observation(SEEN, started=STARTED)).action is Action.ADOPT
+
+
+def test_a_living_agent_in_its_window_is_left_alone() -> None:
+    assert judge(RUNNING, Observation(SEEN, ALIVE, ALIVE)).action is Action.LEAVE
+
+
+def test_a_living_agent_is_shown_as_what_it_does() -> None:
+    verdict = judge(RUNNING, Observation(SEEN, ALIVE, ALIVE, doing=Status.WAITING))
+    assert (verdict.action, verdict.status) == (Action.SHOW, Status.WAITING)
+
+
+def test_a_window_that_was_moved_is_followed() -> None:
+    elsewhere = replace(SEEN, place=replace(PLACE, session="mine"))
+    assert judge(RUNNING, Observation(elsewhere, ALIVE, ALIVE)).action is Action.SHOW
+
+
+@pytest.mark.parametrize(
+    ("ended", "reason", "status"),
+    [
+        (ENDED_WELL, Reason.FINISHED, Status.DONE),
+        (ENDED_BADLY, Reason.CRASHED, Status.CRASHED),
+    ],
+)
+@pytest.mark.parametrize("window", [SEEN, SPLIT, FOREIGN])
+def test_a_dead_process_ends_the_agent(
+    window: WindowFact, ended: object, reason: Reason, status: Status
+) -> None:
+    verdict = judge(RUNNING, Observation(window, DEAD, ALIVE, ended=ended))  # type: ignore[arg-type]
+    assert (verdict.action, verdict.reason, verdict.status) == (Action.END, reason, status)
+
+
+def test_the_shim_gets_a_moment_to_say_how_the_agent_ended() -> None:
+    assert judge(RUNNING, Observation(SEEN, DEAD, ALIVE)).action is Action.LOOK_AGAIN
+    late = Observation(SEEN, DEAD, ALIVE, dead_for_s=2.0)
+    assert judge(RUNNING, late).action is Action.END
+    assert judge(RUNNING, Observation(SEEN, DEAD, DEAD)).action is Action.END
+
+
+def test_a_closed_window_and_a_dead_process_are_a_closed_window() -> None:
+    verdict = judge(RUNNING, Observation(GONE, DEAD, DEAD, ended=ENDED_BADLY))
+    assert (verdict.action, verdict.reason) == (Action.END, Reason.WINDOW_CLOSED)
+
+
+@pytest.mark.parametrize("process", [ALIVE, DEAD])
+def test_a_window_missing_once_is_looked_for_again(process: ProcessFact) -> None:
+    assert judge(RUNNING, Observation(MISSED, process)).action is Action.LOOK_AGAIN
+
+
+@pytest.mark.parametrize("window", [GONE, SERVER_GONE])
+def test_a_living_agent_without_window_is_a_stray_and_left_alone(window: WindowFact) -> None:
+    verdict = judge(RUNNING, Observation(window, ALIVE, DEAD))
+    assert (verdict.action, verdict.status) == (Action.SHOW, Status.STRAY)
+
+
+def test_with_its_server_gone_a_dead_agent_is_lost() -> None:
+    assert judge(RUNNING, Observation(SERVER_GONE, DEAD, DEAD)).action is Action.LOSE
+
+
+@pytest.mark.parametrize("state", [State.LOST, State.QUARANTINED])
+def test_what_waits_for_a_person_is_left(state: State) -> None:
+    assert judge(agent(state), Observation(GONE, DEAD)).action is Action.LEAVE
+
+
+def test_an_ended_agents_window_is_closed_before_anything_else() -> None:
+    who = agent(State.EXITED, kind=Kind.PERSISTENT, restart_at=1.0)
+    assert judge(who, Observation(SEEN, DEAD, ALIVE)).action is Action.CLOSE
+
+
+def test_a_pane_that_somebody_else_took_over_is_not_closed() -> None:
+    assert judge(agent(State.EXITED), Observation(FOREIGN, DEAD, DEAD)).action is Action.LEAVE
+
+
+@pytest.mark.parametrize(
+    ("dead", "stake", "action"),
+    [
+        (DeadPolicy.CLEAN, NothingAtStake(), Action.REMOVE),
+        (DeadPolicy.CLEAN, AtStake(("1 file",)), Action.LEAVE),
+        (DeadPolicy.CLEAN, Unknown("git"), Action.LEAVE),
+        (DeadPolicy.CLEAN, None, Action.LEAVE),
+        (DeadPolicy.ALWAYS, AtStake(("1 file",)), Action.REMOVE),
+        (DeadPolicy.NEVER, NothingAtStake(), Action.LEAVE),
+    ],
+)
+def test_the_policy_decides_about_ended_workers(
+    dead: DeadPolicy, stake: StakeFact | None, action: Action
+) -> None:
+    who = agent(State.EXITED, exit=Exit(0, None))
+    verdict = judge(who, Observation(GONE, DEAD, DEAD, stake=stake), dead=dead)
+    assert verdict.action is action
+    if action is Action.REMOVE:
+        assert verdict.reason is Reason.FINISHED
+
+
+def test_an_agent_that_a_person_stopped_is_kept() -> None:
+    who = agent(State.EXITED, stopped=True)
+    assert judge(who, Observation(GONE, DEAD, stake=NothingAtStake())).action is Action.LEAVE
+
+
+@pytest.mark.parametrize(
+    ("restart_at", "action"),
+    [(None, Action.LEAVE), (NOW + 1, Action.LEAVE), (NOW, Action.RESTART)],
+)
+def test_a_persistent_agent_comes_back_when_it_is_time(
+    restart_at: float | None, action: Action
+) -> None:
+    who = agent(State.EXITED, kind=Kind.PERSISTENT, restart_at=restart_at)
+    assert judge(who, Observation(GONE, DEAD)).action is action
+
+
+WINDOWS: tuple[WindowFact, ...] = (SEEN, SPLIT, FOREIGN, MISSED, GONE, SERVER_GONE, UNKNOWN)
+PROCESSES: tuple[ProcessFact | None, ...] = (ALIVE, DEAD, UNKNOWN, None)
+
+
+def test_over_every_combination_nothing_is_done_in_ignorance_or_to_the_living() -> None:
+    stakes: tuple[StakeFact | None, ...] = (NothingAtStake(), AtStake(("x",)), UNKNOWN, None)
+    count = 0
+    for state, kind, stopped, has_process in product(State, Kind, (True, False), (True, False)):
+        who = agent(state, kind=kind, stopped=stopped, restart_at=1.0, owner=ALIVE.process)
+        who = who if has_process else replace(who, process=None)
+        for window, process, shim, owner in product(WINDOWS, PROCESSES, PROCESSES, PROCESSES[:3]):
+            for ended, stake, dead in product((None, ENDED_WELL), stakes, DeadPolicy):
+                seen = Observation(
+                    window, process, shim, owner, ended=ended, stake=stake, dead_for_s=9
+                )
+                verdict = decide(who, seen, Policy(dead, 120), NOW)
+                check(who, seen, verdict)
+                count += 1
+    assert count > 100_000
+
+
+def check(who: Agent, seen: Observation, verdict: Verdict) -> None:
+    if verdict.action not in DESTRUCTIVE:
+        return
+    half_done = who.state in (State.CREATING, State.REMOVING)
+    if half_done:
+        assert not isinstance(seen.owner, Unknown), "the owner may be at it"
+        return
+    if who.process is not None and who.state is State.RUNNING:
+        assert seen.process is DEAD
+        assert not isinstance(seen.window, Unknown)
+    assert not isinstance(seen.process, type(ALIVE)) or who.process is None
+    if verdict.action is Action.REMOVE:
+        assert who.state is State.EXITED
+        assert not who.stopped
+        assert not isinstance(seen.window, Unknown | WindowSeen) or seen.window is FOREIGN
+    if verdict.action is Action.CLOSE:
+        assert isinstance(seen.window, WindowSeen)
+        assert seen.window.held

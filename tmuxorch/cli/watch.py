@@ -1,0 +1,115 @@
+"""`tmuxorch watch`: the health loop in the foreground."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import click
+
+from tmuxorch import config as configuration
+from tmuxorch import paths
+from tmuxorch.adapters.watchfile import Leadership, observe_watcher
+from tmuxorch.cli import border, paint
+from tmuxorch.cli.app import common_options, json_option
+from tmuxorch.cli.output import print_json
+from tmuxorch.cli.session import Session
+from tmuxorch.errors import ConfigInvalid, StateConflict
+from tmuxorch.service.context import Context, open_context
+from tmuxorch.service.health import Deed, Health
+from tmuxorch.service.watching import look_once, watch
+
+
+@click.command("watch")
+@click.option("--once", is_flag=True, help="One full pass, then say what was done.")
+@click.option("--no-events", is_flag=True, help="Be woken by time only, once a second.")
+@json_option
+@common_options
+@click.pass_context
+def command(ctx: click.Context, once: bool, no_events: bool, as_json: bool) -> int:
+    """Match what is recorded with what is really there, and act on it.
+
+    One watcher leads; `new` starts it in the window `watch` of the tmux session `tmuxorch`.
+    """
+    session: Session = ctx.obj
+    done: list[Deed] = []
+    health = Health(
+        session.ctx,
+        Settings(session),
+        open_context=lambda: _own_context(session),
+        tell=done.append if once else lambda deed: _print(deed, as_json),
+    )
+    if once:
+        look_once(session.ctx, health)
+        health.close()
+        if as_json:
+            print_json([_as_json(deed) for deed in done])
+        else:
+            for deed in done:
+                _print(deed, False)
+        return 0
+    leadership = Leadership.take(session.ctx.state_dir)
+    if leadership is None:
+        leader = observe_watcher(session.ctx.state_dir)
+        raise StateConflict(
+            f"pid {leader.pid} watches already; `tmuxorch events -f` shows what it does"
+        )
+    session.narrate(f"watching as pid {os.getpid()}; everything that is done is told here")
+    watch(health, leadership, events=not no_events, on_bug=_report_bug)
+    return 0
+
+
+class Settings:
+    """The person's configuration, read again when its file has changed.
+
+    A file that cannot be used changes nothing: the last good one stays in force.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._path = paths.config_path(os.environ)
+        self._stamp = self._look()
+        self._config = session.config()
+
+    def __call__(self) -> configuration.Config:
+        stamp = self._look()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self._config = configuration.load(self._path, None)
+            except ConfigInvalid as e:
+                sys.stderr.write(f"{e.message}; the settings stay as they were\n")
+        return self._config
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size
+
+
+def _own_context(session: Session) -> Context:
+    """A context for another thread: a store is not shared between them."""
+    ctx = session.ctx
+    return open_context(ctx.environ, socket=ctx.socket, tmux_timeout_s=ctx.tmux_timeout_s)
+
+
+def _print(deed: Deed, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        sys.stdout.write(json.dumps(_as_json(deed)) + "\n")
+    else:
+        at = time.strftime("%H:%M:%S")
+        sys.stdout.write(f"{at} {deed.name}: {deed.what}: {paint.harmless(deed.why)}\n")
+    sys.stdout.flush()
+
+
+def _as_json(deed: Deed) -> dict[str, str]:
+    return {"id": deed.id, "name": deed.name, "did": deed.what, "why": deed.why}
+
+
+def _report_bug(bug: Exception) -> None:
+    path = border.write_log(bug, ["watch"])
+    sys.stderr.write(f"a pass failed: {bug!r}; the log is {path}\n")

@@ -1,0 +1,311 @@
+"""The health loop: observe, reconcile, apply, once or forever.
+
+Truth comes from looking, at least once a second; events only make the next look come sooner.
+Slow deeds are done beside the loop, one at a time for each agent, so that no removal and no
+stopped tmux server keeps another agent's death from being seen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+
+from tmuxorch.adapters import procfs
+from tmuxorch.adapters.watchfile import poke
+from tmuxorch.core.observation import Alive, AtStake, Dead, NothingAtStake, Unknown
+from tmuxorch.core.reconcile import Action, Policy, Verdict, decide
+from tmuxorch.errors import StateConflict, TmuxorchError
+from tmuxorch.model import Agent, AgentId, DeadPolicy, Kind, ProcessId, State
+from tmuxorch.service import deeds, removal, sweep
+from tmuxorch.service.doing import Doing
+from tmuxorch.service.looks import Looks
+from tmuxorch.service.panes import Servers
+from tmuxorch.service.stake import describe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmuxorch.config import Config
+    from tmuxorch.core.observation import Observation, StakeFact
+    from tmuxorch.service.context import Context
+
+PASS_S = 1.0
+LOOK_AGAIN_S = 0.004
+STAKE_AGAIN_S = 60.0  # a kept worker's work may have been merged meanwhile
+RETRY_S = (1.0, 60.0)
+# Wall and monotonic clock this far apart, or so long without a pass: the machine slept or was
+# set right, and what is seen in the first moments after that is not to be trusted.
+GAP_S = 5.0
+GRACE_S = 3.0
+HANDS = 4
+
+_QUICK = frozenset({Action.ADOPT, Action.END, Action.LOSE})
+_SLOW = frozenset({Action.CLOSE, Action.RESTART, Action.REMOVE})
+_DONE = {
+    Action.ADOPT: "adopted",
+    Action.END: "ended",
+    Action.LOSE: "lost",
+    Action.CLOSE: "closed its window",
+    Action.RESTART: "started again",
+    Action.REMOVE: "removed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that was done, for whoever reads along; `id` is empty if about no agent."""
+
+    id: str
+    name: str
+    what: str
+    why: str
+
+
+class Health:
+    """One watcher's eyes, memory and hands. Not for use by several threads."""
+
+    def __init__(
+        self,
+        ctx: Context,
+        config: Callable[[], Config],
+        *,
+        open_context: Callable[[], Context],
+        tell: Callable[[Deed], None],
+    ) -> None:
+        self.ctx = ctx
+        self.config = config
+        self.tell = tell
+        self.servers = Servers()
+        self.alive: dict[ProcessId, AgentId | None] = {}
+        self.soon_s = PASS_S
+        self.again: set[AgentId] = set()
+        self.unsure: set[AgentId] = set()
+        self._me = procfs.identify_self()
+        self._open_context = open_context
+        self._stakes: dict[AgentId, StakeFact] = {}
+        self._stakes_at: dict[AgentId, tuple[float | None, float]] = {}
+        self._looks = Looks(
+            ctx.state_dir,
+            self.servers,
+            stakes=self._stakes,
+            doing=Doing(config, ctx.clock),
+        )
+        self._hands = ThreadPoolExecutor(HANDS, thread_name_prefix="hand")
+        self._busy: dict[AgentId, Future[None]] = {}
+        self._sweeping: Future[None] | None = None
+        self._failures: dict[AgentId, tuple[int, float]] = {}
+        self._clocks = (ctx.clock(), time.monotonic())
+        self._trusted_from = 0.0
+        self._again_s = LOOK_AGAIN_S / 2
+
+    def look(self, only: Collection[AgentId] | None = None) -> int:
+        """One pass over all agents or `only` these; 0 if there was nothing to do or wait for.
+
+        Sets `soon_s`, after which those in `again` are to be looked at, and `alive`, whose ends
+        are a reason to look at once; `unsure` are those that one look was not enough for.
+        """
+        self._collect()
+        if self._is_unsettled():
+            self.soon_s = GRACE_S / 4
+            return 0
+        agents = self.ctx.store.agents()
+        if only is not None:
+            agents = [agent for agent in agents if agent.id in only]
+        seen = self._looks.look(agents, everything=only is None)
+        for agent in agents:
+            if agent.owner == self._me and agent.id not in self._busy:
+                failed = Dead("the watcher's own attempt was given up")
+                seen[agent.id] = replace(seen[agent.id], owner=failed)
+        config = self.config()
+        policy = Policy(config.cleanup.dead, config.cleanup.never_started_s)
+        now = self.ctx.clock()
+        verdicts = [(a, seen[a.id], decide(a, seen[a.id], policy, now)) for a in agents]
+        self._note_alive(agents, seen, whole=only is None)
+        if only is None:
+            self._forget_all_but({agent.id for agent in agents})
+        self._show(verdicts)
+        done = self._want_stakes(agents, policy)
+        self.unsure = {a.id for a, _, v in verdicts if v.action is Action.LOOK_AGAIN}
+        again = set(self.unsure)
+        for agent, observation, verdict in verdicts:
+            if verdict.action in _QUICK and self._do_quickly(config, agent, observation, verdict):
+                done += 1
+                again.add(agent.id)  # its new state has a verdict of its own
+            elif verdict.action in _SLOW:
+                done += self._do_beside(config, agent, verdict)
+        restarts = {a.id: a.restart_at - now for a in agents if a.restart_at and a.restart_at > now}
+        self._plan_next(again, restarts)
+        return done
+
+    def _plan_next(self, again: set[AgentId], restarts_s: dict[AgentId, float]) -> None:
+        """When to look again, and at whom: soon where two looks are needed, but ever less so."""
+        self._again_s = min(self._again_s * 2, PASS_S) if again else LOOK_AGAIN_S / 2
+        self.soon_s = min([self._again_s if again else PASS_S, *restarts_s.values()])
+        self.again = again | {a for a, wait_s in restarts_s.items() if wait_s <= self.soon_s}
+
+    def is_busy(self) -> bool:
+        """Whether something slow is still being done."""
+        self._collect()
+        return bool(self._busy)
+
+    def close(self) -> None:
+        """Let go; what is under way is carried on by the next watcher."""
+        self._hands.shutdown(wait=False, cancel_futures=True)
+        self.servers.close()
+
+    # -- what is remembered ------------------------------------------------------
+
+    def _is_unsettled(self) -> bool:
+        """Whether the machine has just slept, or its clock was set."""
+        wall, monotonic = self.ctx.clock(), time.monotonic()
+        before_wall, before = self._clocks
+        self._clocks = wall, monotonic
+        passed_s = monotonic - before
+        if passed_s > GAP_S + PASS_S or abs(wall - before_wall - passed_s) > GAP_S:
+            self._trusted_from = monotonic + GRACE_S
+        return monotonic < self._trusted_from
+
+    def _note_alive(
+        self, agents: Sequence[Agent], seen: dict[AgentId, Observation], *, whole: bool
+    ) -> None:
+        looked = {agent.id for agent in agents}
+        keep: dict[ProcessId, AgentId | None] = {}
+        if not whole:
+            keep = {p: a for p, a in self.alive.items() if a is None or a not in looked}
+        for agent in agents:
+            if agent.state is not State.RUNNING:
+                continue
+            for fact in (seen[agent.id].process, seen[agent.id].shim):
+                if isinstance(fact, Alive):
+                    keep[fact.process] = agent.id
+        servers = {agent.place.server for agent in agents if agent.place is not None}
+        keep |= {s: None for s in servers if isinstance(procfs.observe_process(s), Alive)}
+        self.alive = keep
+
+    def _forget_all_but(self, known: set[AgentId]) -> None:
+        for memory in (self._stakes, self._stakes_at, self._failures):
+            for gone in memory.keys() - known:
+                del memory[gone]
+
+    def _want_stakes(self, agents: Sequence[Agent], policy: Policy) -> int:
+        """Have it found out what is at stake for ended workers, and again from time to time.
+
+        What was found for an earlier end of the agent does not count for this one.
+        """
+        now, begun = time.monotonic(), 0
+        for agent in agents:
+            ended_at, looked_at = self._stakes_at.get(agent.id, (None, -STAKE_AGAIN_S))
+            awaits = _awaits_judgement(agent, policy)
+            if not awaits or ended_at != agent.ended_at:
+                self._stakes.pop(agent.id, None)
+                looked_at = -STAKE_AGAIN_S
+            due = awaits and now - looked_at >= STAKE_AGAIN_S
+            if due and self._begin(agent, partial(self._find_stake, agent)):
+                self._stakes_at[agent.id] = agent.ended_at, now
+                begun += 1
+        return begun
+
+    def _find_stake(self, agent: Agent) -> None:
+        self._stakes[agent.id] = observe_stake(agent)
+
+    # -- what is done ------------------------------------------------------------
+
+    def _show(self, verdicts: Sequence[tuple[Agent, Observation, Verdict]]) -> None:
+        shown = [deeds.sighting(a, s, v) for a, s, v in verdicts if v.action is Action.SHOW]
+        if shown:
+            self.ctx.store.show(shown)
+        for sighting in shown:
+            if sighting.why:
+                self._tell(sighting.agent, sighting.what, sighting.why)
+
+    def _do_quickly(
+        self, config: Config, agent: Agent, seen: Observation, verdict: Verdict
+    ) -> bool:
+        try:
+            deeds.do_quickly(self.ctx, config, agent, seen, verdict)
+        except StateConflict:
+            return False  # a person's command was quicker, and knows better
+        self._tell(agent, _DONE[verdict.action], verdict.why)
+        return True
+
+    def _do_beside(self, config: Config, agent: Agent, verdict: Verdict) -> int:
+        if time.monotonic() < self._failures.get(agent.id, (0, 0.0))[1]:
+            return 0
+        self._begin(agent, partial(self._do_slowly, config, agent, verdict))
+        return 1  # begun, or waiting for what is being done with the agent already
+
+    def _do_slowly(self, config: Config, agent: Agent, verdict: Verdict) -> None:
+        ctx = self._open_context()
+        try:
+            deeds.do_slowly(ctx, config, agent, verdict)
+        except StateConflict:
+            return
+        except TmuxorchError as e:
+            ctx.store.record(agent, f"could not {verdict.action}", e.message)
+            self._tell(agent, f"could not {verdict.action}", e.message)
+            raise
+        finally:
+            ctx.store.close()
+        self._tell(agent, _DONE[verdict.action], verdict.why)
+
+    def _tell(self, agent: Agent, what: str, why: str) -> None:
+        self.tell(Deed(agent.id, agent.name, what, why))
+
+    def sweep(self) -> None:
+        """Clear away what cannot hold work, beside the loop."""
+        if self._sweeping is None or self._sweeping.done():
+            self._sweeping = self._hands.submit(self._sweep)
+
+    def _sweep(self) -> None:
+        ctx = self._open_context()
+        try:
+            for orphan in sweep.sweep_safe(ctx):
+                what, why = f"swept {orphan.path}", orphan.reason
+                ctx.store.note(what, why)
+                self.tell(Deed("", "tmuxorch", what, why))
+        finally:
+            ctx.store.close()
+
+    def _begin(self, agent: Agent, do: Callable[[], None]) -> bool:
+        if agent.id in self._busy:
+            return False
+        done = self._busy[agent.id] = self._hands.submit(do)
+        done.add_done_callback(lambda _: poke(self.ctx.state_dir))
+        return True
+
+    def _collect(self) -> None:
+        """Take back what the hands have finished; a failure puts the next try off."""
+        if self._sweeping is not None and self._sweeping.done():
+            swept, self._sweeping = self._sweeping, None
+            swept.result()
+        for agent_id, done in list(self._busy.items()):
+            if not done.done():
+                continue
+            del self._busy[agent_id]
+            failure = done.exception()
+            if failure is None:
+                self._failures.pop(agent_id, None)
+                continue
+            tries = self._failures.get(agent_id, (0, 0.0))[0] + 1
+            wait_s = min(RETRY_S[1], RETRY_S[0] * 2.0 ** min(tries - 1, 10))
+            self._failures[agent_id] = tries, time.monotonic() + wait_s
+            if not isinstance(failure, TmuxorchError):
+                raise failure
+
+
+def observe_stake(agent: Agent) -> StakeFact:
+    """What removing the agent would lose, as a fact; a live process in its worktree counts."""
+    try:
+        found = removal.observe_stake(agent)
+    except (TmuxorchError, OSError) as e:
+        return Unknown(str(e))
+    if found is None:
+        return Unknown("its repository is gone")
+    return NothingAtStake() if found.empty else AtStake(tuple(describe(found)))
+
+
+def _awaits_judgement(agent: Agent, policy: Policy) -> bool:
+    is_over = agent.state is State.EXITED and not agent.stopped and agent.kind is Kind.WORKER
+    return is_over and policy.dead is DeadPolicy.CLEAN

@@ -1,0 +1,134 @@
+"""One pass of looking: windows, processes and the shims' words, as facts for every agent.
+
+What needs a second look, or the time since the first, is remembered here between passes.
+"""
+
+from __future__ import annotations
+
+import time
+
+from tmuxorch.adapters import procfs, rundir
+from tmuxorch.core.observation import (
+    Alive,
+    Dead,
+    Observation,
+    ServerGone,
+    Unknown,
+    WindowGone,
+    WindowMissed,
+    WindowSeen,
+)
+from tmuxorch.model import Agent, AgentId, State
+from tmuxorch.service.panes import Answer, Servers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tmuxorch.adapters.tmux import Pane
+    from tmuxorch.core.observation import ProcessFact, StakeFact, WindowFact
+    from tmuxorch.model import ProcessId
+    from tmuxorch.service.doing import Doing
+
+_HALF_DONE = (State.CREATING, State.REMOVING)
+_WATCHED = (State.RUNNING, State.EXITED)
+
+
+class Looks:
+    """The eyes of the health loop."""
+
+    def __init__(
+        self,
+        state_dir: str,
+        servers: Servers,
+        *,
+        stakes: Mapping[AgentId, StakeFact],
+        doing: Doing,
+    ) -> None:
+        self.state_dir = state_dir
+        self.servers = servers
+        self.stakes = stakes
+        self.doing = doing
+        self._missed: dict[AgentId, int] = {}
+        self._dead_since: dict[AgentId, float] = {}
+
+    def look(self, agents: Sequence[Agent], *, everything: bool) -> dict[AgentId, Observation]:
+        """Look at these agents; `everything` if they are all there are."""
+        watched = [a for a in agents if a.state in _WATCHED]
+        answers: dict[str, Answer | Unknown] = {}
+        for socket in {a.socket for a in watched}:
+            only = () if everything else [a.id for a in watched if a.socket == socket]
+            answers[socket] = self.servers.ask(socket, only)
+        if everything:
+            known = {a.id for a in agents}
+            self.doing.forget_all_but(known)
+            for memory in (self._missed, self._dead_since):
+                for stale in memory.keys() - known:
+                    del memory[stale]
+        return {
+            agent.id: self._one(agent, answers[agent.socket])
+            if agent.state in _WATCHED
+            else Observation(Unknown("not looked at"), owner=_fact(agent.owner))
+            for agent in agents
+        }
+
+    def _one(self, agent: Agent, answer: Answer | Unknown) -> Observation:
+        process = _fact(agent.process)
+        pane = _pane(agent, answer)
+        started = ended = None
+        if agent.state is State.RUNNING and not isinstance(process, Alive):
+            directory = rundir.run_dir(self.state_dir, agent.id)
+            ended = rundir.read_exit(directory)
+            started = rundir.read_started(directory) if process is None else None
+        since = agent.started_at or agent.created_at
+        dead_for_s = 0.0
+        if isinstance(process, Dead):
+            now = time.monotonic()
+            dead_for_s = now - self._dead_since.setdefault(agent.id, now)
+        else:
+            self._dead_since.pop(agent.id, None)
+        return Observation(
+            window=self._window(agent, answer, pane),
+            process=process,
+            shim=_fact(agent.shim),
+            # Words of an earlier run, before this one was begun, are not about this one.
+            started=started if started is not None and started.at >= since else None,
+            ended=ended if ended is not None and ended.at >= since else None,
+            stake=self.stakes.get(agent.id),
+            doing=self.doing.observe(agent, pane, self.servers)
+            if pane is not None and isinstance(process, Alive)
+            else agent.status,
+            dead_for_s=dead_for_s,
+        )
+
+    def _window(self, agent: Agent, answer: Answer | Unknown, pane: Pane | None) -> WindowFact:
+        recorded = agent.place.server if agent.place else None
+        if recorded is not None and not _is_answering(recorded, answer):
+            match procfs.observe_process(recorded):
+                case Dead(how):
+                    return ServerGone(how)
+                case _ if isinstance(answer, Answer):
+                    return Unknown("another tmux server answers on the socket of its server")
+        if isinstance(answer, Unknown):
+            return answer
+        if pane is not None:
+            self._missed.pop(agent.id, None)
+            held = agent.shim is None or pane.pid == agent.shim.pid
+            return WindowSeen(pane.place, held, pane.panes_in_window - 1, pane.activity_at)
+        self._missed[agent.id] = self._missed.get(agent.id, 0) + 1
+        return WindowMissed() if self._missed[agent.id] < 2 else WindowGone()
+
+
+def _is_answering(server: ProcessId, answer: Answer | Unknown) -> bool:
+    return isinstance(answer, Answer) and procfs.same_process(server, answer.server)
+
+
+def _fact(process: ProcessId | None) -> ProcessFact | None:
+    return None if process is None else procfs.observe_process(process)
+
+
+def _pane(agent: Agent, answer: Answer | Unknown) -> Pane | None:
+    """The agent's pane; where its window is linked into several sessions, the recorded one."""
+    found = [] if isinstance(answer, Unknown) else answer.panes.get(agent.id, [])
+    same = [pane for pane in found if pane.place == agent.place]
+    return next(iter(same or found), None)

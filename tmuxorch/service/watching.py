@@ -1,0 +1,90 @@
+"""The watcher's day: look, sleep until something happens or a second has gone, look again."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from tmuxorch.adapters.wake import Wake
+from tmuxorch.model import State
+from tmuxorch.service.health import PASS_S
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from tmuxorch.adapters.watchfile import Leadership
+    from tmuxorch.model import AgentId
+    from tmuxorch.service.context import Context
+    from tmuxorch.service.health import Health
+
+ONCE_S = 60.0
+STEP_S = 0.02
+SWEEP_S = 3600.0
+
+
+def watch(
+    health: Health,
+    leadership: Leadership,
+    *,
+    events: bool,
+    on_bug: Callable[[Exception], None],
+) -> None:
+    """Watch until the process is ended. Without `events` only the passing of time wakes it."""
+    wake = Wake()
+    only: Collection[AgentId] | None = None
+    whole_at = sweep_at = 0.0
+    while True:
+        if time.monotonic() >= sweep_at:
+            sweep_at = time.monotonic() + SWEEP_S
+            health.sweep()
+        if time.monotonic() >= whole_at:
+            only = None
+        try:
+            health.look(only)
+        except Exception as e:  # noqa: BLE001 -- the border: one bad pass must not end the watch
+            on_bug(e)
+        if only is None:
+            leadership.note_pass()
+            whole_at = time.monotonic() + PASS_S
+        if not events:
+            time.sleep(min(health.soon_s, max(0.0, whole_at - time.monotonic())))
+            only = None
+            continue
+        wake.follow(health.alive)
+        only = _sleep(health, leadership, wake, whole_at)
+
+
+def _sleep(
+    health: Health, leadership: Leadership, wake: Wake, whole_at: float
+) -> Collection[AgentId] | None:
+    """Wait for the next reason to look; at whom, or None for everybody."""
+    channels = {channel.fileno(): channel for channel in health.servers.channels()}
+    wake.listen([leadership.poked, *channels])
+    ended, readable = wake.wait(min(health.soon_s, whole_at - time.monotonic()))
+    closing = False
+    for fd in readable & channels.keys():
+        closing = channels[fd].drain() or closing
+        if channels[fd].is_gone:
+            health.servers.drop(channels[fd].socket)
+    if leadership.poked in readable:
+        os.read(leadership.poked, 65536)
+        return None
+    who = {health.alive.get(process) for process in ended}
+    if closing or None in who:
+        return None
+    return {agent_id for agent_id in who if agent_id is not None} | health.again
+
+
+def look_once(ctx: Context, health: Health) -> None:
+    """One full pass: looks until nothing more is to be done, and waits for what was begun.
+
+    Also for what the leader is just removing, so that the list is settled afterwards.
+    """
+    deadline = time.monotonic() + ONCE_S
+    while time.monotonic() < deadline:
+        done = health.look()
+        half_done = [a for a in ctx.store.agents() if a.state is State.REMOVING]
+        if not (done or health.is_busy() or health.unsure or half_done):
+            return
+        time.sleep(min(health.soon_s, STEP_S))
