@@ -203,13 +203,16 @@ class World:
         assert [b for b in self.branches() if b.startswith("tmuxorch/")] == []
         runs = self.state / "run"
         assert not runs.exists() or list(runs.iterdir()) == []
-        left = [p for p in self.worktrees.rglob("*") if p.is_file()]
-        assert left == []
+        # What was moved to the trash is deleted in the background.
+        wait_for(lambda: not self.files_in_worktrees(), what="the end of all worktrees' files")
         for process in psutil.process_iter():
             with suppress(psutil.Error):
                 env = process.environ()
                 ours = env.get("TMUXORCH_STATE_DIR") == str(self.state)
                 assert not (ours and "TMUXORCH_AGENT_ID" in env), process
+
+    def files_in_worktrees(self) -> list[str]:
+        return [f"{top}/{name}" for top, _, names in os.walk(self.worktrees) for name in names]
 
     def close(self) -> None:
         """End the private server and everything that was started in this world."""

@@ -125,6 +125,12 @@ class CannotSave(TmuxorchError):
     code = "cannot_save"
 
 
+class CannotRestore(TmuxorchError):
+    """What was saved of a worker is not all there any more; nothing was made."""
+
+    code = "cannot_restore"
+
+
 class StateConflict(TmuxorchError):
     """Somebody else changed the agent's state first."""
 

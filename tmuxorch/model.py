@@ -6,8 +6,13 @@ library (no typing, no pathlib).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+    from tmuxorch.values import dataclass
 
 
 class AgentId(str):
@@ -185,7 +190,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """What became of a removed agent; its id is the agent's."""
+    """What became of a removed agent; its id is the agent's.
+
+    `branch_made` says that the branch is tmuxorch's to take away again, `copied` which files
+    came from the main worktree; `worktree` is None in rows older than that column.
+    """
 
     id: AgentId
     name: str
@@ -213,3 +222,6 @@ class HistoryEntry:
     kind: Kind
     command: tuple[str, ...]
     conversation: str | None
+    worktree: str | None = None
+    branch_made: bool = False
+    copied: tuple[str, ...] = ()

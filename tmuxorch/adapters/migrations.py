@@ -97,4 +97,84 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         ALTER TABLE agents ADD COLUMN reported_at REAL
         """,
     ),
+    (
+        # `seq` keeps the words' row numbers, which a table without an integer key may change.
+        "0004-history-words",
+        """
+        CREATE TABLE history_by_seq (
+            seq INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            name TEXT NOT NULL,
+            repo TEXT NOT NULL,
+            task TEXT NOT NULL,
+            agent TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            command TEXT NOT NULL,
+            conversation TEXT,
+            branch TEXT NOT NULL,
+            branch_made INTEGER NOT NULL DEFAULT 0,
+            base TEXT NOT NULL,
+            base_commit TEXT NOT NULL,
+            head_commit TEXT,
+            worktree TEXT,
+            copied TEXT NOT NULL DEFAULT '[]',
+            reason TEXT NOT NULL,
+            exit_code INTEGER,
+            exit_signal INTEGER,
+            created_at REAL NOT NULL,
+            removed_at REAL NOT NULL,
+            duration_s REAL NOT NULL,
+            commits INTEGER,
+            files_changed INTEGER,
+            insertions INTEGER,
+            deletions INTEGER,
+            salvage_ref TEXT,
+            archive TEXT,
+            branch_kept INTEGER NOT NULL,
+            restored_at REAL,
+            last_screen TEXT
+        ) STRICT;
+        INSERT INTO history_by_seq
+            (id, name, repo, task, agent, kind, command, conversation, branch, base, base_commit,
+             head_commit, reason, exit_code, exit_signal, created_at, removed_at, duration_s,
+             commits, files_changed, insertions, deletions, salvage_ref, archive, branch_kept,
+             restored_at, last_screen)
+            SELECT
+             id, name, repo, task, agent, kind, command, conversation, branch, base, base_commit,
+             head_commit, reason, exit_code, exit_signal, created_at, removed_at, duration_s,
+             commits, files_changed, insertions, deletions, salvage_ref, archive, branch_kept,
+             restored_at, last_screen
+            FROM history ORDER BY removed_at, rowid;
+        DROP TABLE history;
+        ALTER TABLE history_by_seq RENAME TO history;
+        CREATE INDEX history_by_time ON history (removed_at DESC);
+        CREATE VIRTUAL TABLE history_words USING fts5 (
+            id, name, task, agent, branch, reason, last_screen,
+            content = 'history', content_rowid = 'seq',
+            tokenize = 'unicode61 remove_diacritics 2'
+        );
+        INSERT INTO history_words (history_words) VALUES ('rebuild');
+        CREATE TRIGGER history_added AFTER INSERT ON history BEGIN
+            INSERT INTO history_words (rowid, id, name, task, agent, branch, reason, last_screen)
+            VALUES (new.seq, new.id, new.name, new.task, new.agent, new.branch, new.reason,
+                    new.last_screen);
+        END;
+        CREATE TRIGGER history_dropped AFTER DELETE ON history BEGIN
+            INSERT INTO history_words
+                (history_words, rowid, id, name, task, agent, branch, reason, last_screen)
+            VALUES ('delete', old.seq, old.id, old.name, old.task, old.agent, old.branch,
+                    old.reason, old.last_screen);
+        END;
+        CREATE TRIGGER history_changed
+        AFTER UPDATE OF id, name, task, agent, branch, reason, last_screen ON history BEGIN
+            INSERT INTO history_words
+                (history_words, rowid, id, name, task, agent, branch, reason, last_screen)
+            VALUES ('delete', old.seq, old.id, old.name, old.task, old.agent, old.branch,
+                    old.reason, old.last_screen);
+            INSERT INTO history_words (rowid, id, name, task, agent, branch, reason, last_screen)
+            VALUES (new.seq, new.id, new.name, new.task, new.agent, new.branch, new.reason,
+                    new.last_screen);
+        END;
+        """,
+    ),
 )

@@ -105,17 +105,22 @@ def ancestors(table: Table, pid: int) -> Iterator[int]:
 
 def read_command(row: Row) -> str:
     """The command line, safe to print and short; the bare name if there is none."""
+    text = " ".join(read_arguments(row.pid)).strip() or row.name
+    text = "".join(char if char.isprintable() else "?" for char in text)
+    return text if len(text) <= COMMAND_CHARS else text[: COMMAND_CHARS - 1] + "…"
+
+
+def read_arguments(pid: int) -> list[str]:
+    """The arguments a process was started with; none of one that has ended or is hidden."""
     text = ""
     if not procfs.LINUX:
         from tmuxorch.adapters import portable
 
-        text = portable.read_command(row.pid)
+        text = portable.read_command(pid)
     else:
         with suppress(*ABSENT):
-            text = os.fsdecode(procfs.read_file(f"/proc/{row.pid}/cmdline"))
-    text = text.replace("\0", " ").strip() or row.name
-    text = "".join(char if char.isprintable() else "?" for char in text)
-    return text if len(text) <= COMMAND_CHARS else text[: COMMAND_CHARS - 1] + "…"
+            text = os.fsdecode(procfs.read_file(f"/proc/{pid}/cmdline"))
+    return text.rstrip("\0").split("\0")
 
 
 def find_marker(environ: bytes) -> str | None:

@@ -15,7 +15,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from tmuxorch.adapters import procfs
-from tmuxorch.adapters.process_table import Row, Table, ancestors, read_command, read_table
+from tmuxorch.adapters.process_table import (
+    ABSENT,
+    Row,
+    Table,
+    ancestors,
+    read_command,
+    read_table,
+)
 from tmuxorch.core.observation import Alive, Dead, Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
@@ -105,6 +112,27 @@ def observe_users_of(path: str, *, excluding: Iterable[int] = ()) -> tuple[Membe
         for row in read_table().values()
         if not row.ended and row.pid not in excluded and _is_in(row, path)
     )
+
+
+def observe_writers_below(path: str) -> tuple[Member, ...]:
+    """Who has a file below `path` open for writing; nobody where the system has no /proc."""
+    path = os.path.realpath(path)
+    return tuple(
+        _member(row, f"has {name} open for writing")
+        for row in (read_table().values() if procfs.LINUX else ())
+        if not row.ended and row.pid != os.getpid() and (name := _open_below(row.pid, path))
+    )
+
+
+def _open_below(pid: int, path: str) -> str | None:
+    with suppress(*ABSENT):
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            name = os.readlink(f"/proc/{pid}/fd/{fd}")
+            if name.startswith(path + os.sep) and not name.endswith(" (deleted)"):
+                flags = procfs.read_file(f"/proc/{pid}/fdinfo/{fd}").split(b"flags:\t")[1]
+                if int(flags.split()[0], 8) & (os.O_WRONLY | os.O_RDWR):
+                    return name
+    return None
 
 
 def is_ancestor_of_us(pid: int) -> bool:

@@ -60,12 +60,14 @@ def listening(directory: str) -> Iterator[int]:
         os.close(fd)
 
 
-def wait_poke(fd: int, timeout_s: float) -> None:
-    """Return when the shim has written a file or the time is over."""
+def wait_poke(fd: int, timeout_s: float) -> bool:
+    """Wait until the shim has written a file; False if the time is over first."""
     poller = select.poll()
     poller.register(fd, select.POLLIN)
-    if poller.poll(max(0, timeout_s) * 1000):
+    poked = bool(poller.poll(max(0, timeout_s) * 1000))
+    if poked:
         os.read(fd, 4096)
+    return poked
 
 
 def read_started(directory: str) -> Started | None:

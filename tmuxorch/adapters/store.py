@@ -7,7 +7,6 @@ import os
 import sqlite3
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 
 from tmuxorch.errors import NameTaken, StateConflict, StoreUnusable
 from tmuxorch.model import (
@@ -29,12 +28,21 @@ from tmuxorch.model import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from dataclasses import dataclass
     from typing import Any
+else:
+    from tmuxorch.values import dataclass
 
 BUSY_TIMEOUT_S = 30.0
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 EVENTS_KEPT = 50_000
 REPORT_STEP_S = 5.0
+_ID_PREFIX_MIN = 4
+_NEWEST = "ORDER BY removed_at DESC, seq DESC"
+_KEEP_FIRST_BURIAL = (
+    " ON CONFLICT (id) DO UPDATE SET salvage_ref = coalesce(excluded.salvage_ref, salvage_ref),"
+    " archive = coalesce(excluded.archive, archive)"
+)
 
 # A database that comes up empty although this file says it was filled is not
 # "no agents": nothing may be deleted on the strength of it.
@@ -93,7 +101,7 @@ class Store:
 
     def add(self, agent: Agent) -> None:
         """Record a new agent; `NameTaken` if a live one of that repository has its name."""
-        columns = _columns({f.name: getattr(agent, f.name) for f in fields(agent)})
+        columns = _columns({name: getattr(agent, name) for name in agent.__match_args__})
         try:
             with self._write() as db:
                 db.execute(_insert("agents", columns), list(columns.values()))
@@ -189,12 +197,13 @@ class Store:
     def bury(self, agent: Agent, entry: HistoryEntry, *, step: str) -> Agent:
         """Write the history row and the end of the agent in one transaction.
 
-        Idempotent: the agent's id is the row's key, so a second burial changes nothing.
+        Idempotent: the agent's id is the row's key, so a second burial changes nothing but
+        adds where work is that was saved only then.
         """
-        columns = _columns({f.name: getattr(entry, f.name) for f in fields(entry)})
+        columns = _columns({name: getattr(entry, name) for name in entry.__match_args__})
         with self._write() as db:
             db.execute(
-                _insert("history", columns) + " ON CONFLICT (id) DO NOTHING",
+                _insert("history", columns) + _KEEP_FIRST_BURIAL,
                 list(columns.values()),
             )
             rows = db.execute(
@@ -206,6 +215,16 @@ class Store:
             _record(db, agent, "removed", f"reason: {entry.reason}")
         return _agent(rows[0])
 
+    def unbury(self, agent: Agent, why: str) -> None:
+        """Keep an agent after all whose removal could not be ended: no history, quarantined."""
+        with self._write() as db:
+            db.execute(
+                "UPDATE agents SET state = ?, status = ?, owner = NULL, step = '' WHERE id = ?",
+                [State.QUARANTINED, Status.QUARANTINED, agent.id],
+            )
+            db.execute("DELETE FROM history WHERE id = ?", [agent.id])
+            _record(db, agent, "quarantined", why)
+
     def forget(self, agent: Agent) -> None:
         """Drop the row of a buried agent: the last step of a removal."""
         with self._write() as db:
@@ -214,32 +233,90 @@ class Store:
     # -- history and events ----------------------------------------------------
 
     def history(
-        self, *, search: str = "", repo: str | None = None, limit: int = 50
+        self,
+        *,
+        search: str = "",
+        repo: str | None = None,
+        reason: Reason | None = None,
+        since: float | None = None,
+        limit: int = 50,
     ) -> list[HistoryEntry]:
-        """Removed agents, newest first."""
+        """Removed agents, newest first; each word of `search` begins a word of the entry."""
         where, args = ["1"], list[object]()
-        for word in search.split():
-            where.append("instr(lower(name || ' ' || task || ' ' || branch || ' ' || id), ?)")
-            args.append(word.lower())
-        if repo is not None:
-            where.append("repo = ?")
-            args.append(repo)
-        rows = self._read(
-            f"SELECT * FROM history WHERE {' AND '.join(where)}"
-            " ORDER BY removed_at DESC, rowid DESC LIMIT ?",
-            *args,
-            limit,
-        )
-        return [_entry(row) for row in rows]
+        if words := search.split():
+            where.append("seq IN (SELECT rowid FROM history_words WHERE history_words MATCH ?)")
+            args.append(" AND ".join(f"{_quoted(word)} *" for word in words))
+        for condition, value in (("repo = ?", repo), ("reason = ?", reason)):
+            if value is not None:
+                where.append(condition)
+                args.append(value)
+        if since is not None:
+            where.append("removed_at >= ?")
+            args.append(since)
+        return self._entries(f"{' AND '.join(where)} {_NEWEST} LIMIT ?", *args, limit)
+
+    def find_history(self, query: str, *, repo: str | None = None) -> list[HistoryEntry]:
+        """The entries that a name or id can mean, newest first.
+
+        The first of these that anything satisfies decides: the name, the id, the beginning of
+        the name, the beginning (of four characters and more) of the id.
+        """
+        here, args = ("repo = ? AND ", [repo]) if repo is not None else ("", [])
+        start = "substr({}, 1, length(?1)) = ?1"
+        conditions = ["name = ?1", "id = ?1", start.format("name")]
+        if len(query) >= _ID_PREFIX_MIN:
+            conditions.append(start.format("id"))
+        for condition in conditions if query else ():
+            where = f"{here.replace('?', '?2')}{condition} {_NEWEST}"
+            if found := self._entries(where, query, *args):
+                return found
+        return []
+
+    def _entries(self, where: str, *args: object) -> list[HistoryEntry]:
+        return [_entry(row) for row in self._read(f"SELECT * FROM history WHERE {where}", *args)]
 
     def history_entry(self, agent_id: str) -> HistoryEntry | None:
         rows = self._read("SELECT * FROM history WHERE id = ?", agent_id)
         return _entry(rows[0]) if rows else None
 
+    def amend_history(
+        self, agent_id: AgentId, *, salvage_ref: str | None, archive: str | None
+    ) -> None:
+        """Note work that was saved after the entry had been written."""
+        with self._write() as db:
+            db.execute(
+                "UPDATE history SET salvage_ref = ?, archive = coalesce(?, archive) WHERE id = ?",
+                [salvage_ref, archive, agent_id],
+            )
+
+    def finish_restore(self, agent: Agent, entry: HistoryEntry, *, at: float) -> Agent:
+        """Give a restored agent to its person and note it in the history, both or neither."""
+        with self._write() as db:
+            rows = db.execute(
+                "UPDATE agents SET state = ?, status = ?, stopped = 1, owner = NULL, ended_at = ?"
+                " WHERE id = ? AND state = ? AND owner IS ? RETURNING *",
+                [State.EXITED, Status.DONE, at, agent.id, State.CREATING, _text(agent.owner)],
+            ).fetchall()
+            if not rows:
+                raise StateConflict(f"{agent.name} was changed by another command meanwhile")
+            db.execute("UPDATE history SET restored_at = ? WHERE id = ?", [at, entry.id])
+            _record(db, agent, "restored", f"from {entry.name} ({entry.id})")
+        return _agent(rows[0])
+
+    def drop_history(self, agent_id: AgentId) -> None:
+        """Forget an entry whose save has gone."""
+        with self._write() as db:
+            db.execute("DELETE FROM history WHERE id = ?", [agent_id])
+
     def record(self, agent: Agent, what: str, why: str = "") -> None:
         """Append to the decision log."""
         with self._write() as db:
             _record(db, agent, what, why)
+
+    def note(self, what: str, why: str) -> None:
+        """Append what was done about no agent in particular."""
+        with self._write() as db:
+            _append(db, "", "tmuxorch", what, why)
 
     def events(
         self, *, agent_id: str | None = None, after: int = 0, limit: int = EVENTS_KEPT
@@ -323,7 +400,7 @@ def _migrate(db: sqlite3.Connection, state_dir: str) -> None:
             db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
             db.execute("INSERT INTO meta VALUES ('store_id', ?)", [store_id])
         for name, script in MIGRATIONS[done:]:
-            for statement in script.split(";"):
+            for statement in _statements(script):
                 db.execute(statement)
             db.execute("INSERT INTO meta VALUES (?, ?)", [f"migration:{name}", str(time.time())])
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
@@ -334,6 +411,16 @@ def _migrate(db: sqlite3.Connection, state_dir: str) -> None:
         db.execute("ROLLBACK")
         raise
     os.chmod(os.path.join(state_dir, "tmuxorch.db"), 0o600)
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The script's statements; a trigger's body has semicolons of its own."""
+    statement = ""
+    for part in script.split(";"):
+        statement += f"{part};"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 @contextmanager
@@ -350,9 +437,13 @@ def _translated(state_dir: str) -> Iterator[None]:
 
 
 def _record(db: sqlite3.Connection, agent: Agent, what: str, why: str) -> None:
+    _append(db, agent.id, agent.name, what, why)
+
+
+def _append(db: sqlite3.Connection, agent_id: str, name: str, what: str, why: str) -> None:
     seq = db.execute(
         "INSERT INTO events (at, agent, name, what, why) VALUES (?, ?, ?, ?, ?)",
-        [time.time(), agent.id, agent.name, what, why],
+        [time.time(), agent_id, name, what, why],
     ).lastrowid
     assert seq is not None
     db.execute("DELETE FROM events WHERE seq <= ?", [seq - EVENTS_KEPT])
@@ -360,6 +451,10 @@ def _record(db: sqlite3.Connection, agent: Agent, what: str, why: str) -> None:
 
 def _insert(table: str, columns: dict[str, Any]) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+def _quoted(word: str) -> str:
+    return '"' + word.replace('"', '""') + '"'
 
 
 def _text(value: ProcessId | None) -> str | None:
@@ -387,6 +482,10 @@ def _columns(values: dict[str, Any]) -> dict[str, Any]:
         else:
             columns[name] = value
     return columns
+
+
+def _tuple(text: str) -> tuple[Any, ...]:
+    return () if text == "[]" else tuple(json.loads(text))
 
 
 def _process(text: str | None) -> ProcessId | None:
@@ -417,9 +516,9 @@ def _agent(row: sqlite3.Row) -> Agent:
         branch_made=bool(values["branch_made"]),
         keep_branch=bool(values["keep_branch"]),
         stopped=bool(values["stopped"]),
-        command=tuple(json.loads(values["command"])),
-        copied=tuple(json.loads(values["copied"])),
-        deaths=tuple(json.loads(values["deaths"])),
+        command=_tuple(values["command"]),
+        copied=_tuple(values["copied"]),
+        deaths=_tuple(values["deaths"]),
         process=_process(values["process"]),
         shim=_process(values["shim"]),
         owner=_process(values["owner"]),
@@ -431,12 +530,14 @@ def _agent(row: sqlite3.Row) -> Agent:
 
 def _entry(row: sqlite3.Row) -> HistoryEntry:
     values: dict[str, Any] = dict(row)
-    del values["exit_code"], values["exit_signal"]
+    del values["seq"], values["exit_code"], values["exit_signal"]
     values.update(
         id=AgentId(values["id"]),
         kind=Kind(values["kind"]),
         reason=Reason(values["reason"]),
         command=tuple(json.loads(values["command"])),
+        copied=tuple(json.loads(values["copied"])),
+        branch_made=bool(values["branch_made"]),
         branch_kept=bool(values["branch_kept"]),
         exit=_exit(row),
     )

@@ -26,7 +26,9 @@ VERBS = {
     "stop": "end the process, keep the worktree",
     "restart": "start an agent again",
     "rm": "save and remove agents",
+    "restore": "bring a removed worker back",
     "history": "removed workers, newest first",
+    "sweep": "find what lies around, and clear it away",
     "why": "what was seen of one agent, and done about it",
     "events": "the decision log of all agents",
     "watch": "the health loop",
@@ -128,6 +130,16 @@ def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> lis
 
     store = open_store_for_reading(paths.state_dir(os.environ))
     names = [] if store is None else [agent.name for agent in store.agents()]
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def complete_removed(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Names of removed workers for the shell."""
+    from tmuxorch import paths
+    from tmuxorch.adapters.store import open_store_for_reading
+
+    store = open_store_for_reading(paths.state_dir(os.environ))
+    names = set() if store is None else {entry.name for entry in store.history(limit=1000)}
     return sorted(name for name in names if name.startswith(incomplete))
 
 

@@ -10,8 +10,7 @@ import click
 from tmuxorch.adapters import rundir
 from tmuxorch.cli.app import common_options, name_argument
 from tmuxorch.cli.session import Session
-from tmuxorch.core import naming
-from tmuxorch.errors import AmbiguousName, NotRunning, UnknownName
+from tmuxorch.errors import NotRunning, UnknownName
 from tmuxorch.model import Agent
 from tmuxorch.service.removal import trim_screen
 
@@ -31,17 +30,18 @@ def command(ctx: click.Context, name: str, lines: int | None, follow: bool) -> i
     try:
         agent = session.find(name)
     except UnknownName as unknown:
-        text = _from_history(session, name)
-        if text is None:
+        try:
+            text = session.find_removed(name).last_screen or ""
+        except UnknownName:
             raise unknown from None
         _print(text, lines)
         return 0
-    text = _screen(session, agent)
-    if text is None:
+    screen = _screen(session, agent)
+    if screen is None:
         raise NotRunning(f"nothing was kept of the screen of {agent.name}")
-    _print(text, lines)
+    _print(screen, lines)
     if follow:
-        _follow(session, agent, text)
+        _follow(session, agent, screen)
     return 0
 
 
@@ -51,18 +51,6 @@ def _screen(session: Session, agent: Agent) -> str | None:
     if pane is None:
         return rundir.read_screen(session.ctx.run_dir(agent.id))
     return trim_screen(tmux.capture(pane.place.pane, lines=ALL_SCROLLBACK), limit=None)
-
-
-def _from_history(session: Session, name: str) -> str | None:
-    entries = session.ctx.store.history(limit=ALL_SCROLLBACK)
-    found = naming.match(name, [(e.name, e.id) for e in entries])
-    if not found:
-        return None
-    if len({n for n, _ in found}) > 1:
-        listed = ", ".join(f"{n} ({i})" for n, i in found[:10])
-        raise AmbiguousName(f"{name!r} fits several removed agents: {listed}; say more of it")
-    # Several of one name: the newest comes first.
-    return next(e for e in entries if e.id in {i for _, i in found}).last_screen or ""
 
 
 def _print(text: str, lines: int | None) -> None:

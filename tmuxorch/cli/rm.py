@@ -78,5 +78,5 @@ def _agreed(agents: list[Agent]) -> list[Agent]:
 
 def _words(entry: HistoryEntry) -> str:
     kept = f"; branch {entry.branch} is kept" if entry.branch_kept else ""
-    saved = "; uncommitted work is saved" if entry.salvage_ref or entry.archive else ""
-    return f"removed {entry.name}{kept}{saved}"
+    saved = "; its work is saved" if entry.salvage_ref or entry.archive else ""
+    return f"removed {entry.name}{kept}{saved} (tmuxorch restore {entry.name} brings it back)"

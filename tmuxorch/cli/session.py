@@ -13,6 +13,7 @@ from tmuxorch.adapters import git
 from tmuxorch.cli import ls, paint
 from tmuxorch.core import naming, view
 from tmuxorch.errors import AmbiguousName, UnknownName
+from tmuxorch.service import removed
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.looking import look
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmuxorch.config import Config
-    from tmuxorch.model import Agent, AgentId
+    from tmuxorch.model import Agent, HistoryEntry
 
 
 @dataclass
@@ -92,22 +93,10 @@ class Session:
             "`tmuxorch history` the removed ones"
         )
 
-    def find_id(self, name: str) -> AgentId:
-        """The id of a live agent, or else of the newest removed one of that name."""
-        try:
-            return self.find(name).id
-        except UnknownName as unknown:
-            entries = self.ctx.store.history(limit=-1)
-            found = naming.match(name, [(e.name, e.id) for e in entries])
-            if not found:
-                raise unknown from None
-            if len({n for n, _ in found}) > 1:
-                listed = ", ".join(f"{n} ({i})" for n, i in found[:10])
-                raise AmbiguousName(
-                    f"{paint.harmless(name)!r} fits several removed agents: {listed}"
-                ) from None
-            ids = {i for _, i in found}
-            return next(e.id for e in entries if e.id in ids)
+    def find_removed(self, name: str) -> HistoryEntry:
+        """The removed agent by name, id or unique prefix, the newest of its name."""
+        self.config()
+        return removed.find(self.ctx, name, here=self.repo_root())
 
     def look(self, agent: Agent) -> dict[str, Any]:
         """The agent's JSON with a fresh look at its process."""

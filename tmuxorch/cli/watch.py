@@ -102,12 +102,12 @@ def _print(deed: Deed, as_json: bool) -> None:
         sys.stdout.write(json.dumps(_as_json(deed)) + "\n")
     else:
         at = time.strftime("%H:%M:%S")
-        sys.stdout.write(f"{at} {deed.agent.name}: {deed.what}: {paint.harmless(deed.why)}\n")
+        sys.stdout.write(f"{at} {deed.name}: {deed.what}: {paint.harmless(deed.why)}\n")
     sys.stdout.flush()
 
 
 def _as_json(deed: Deed) -> dict[str, str]:
-    return {"id": deed.agent.id, "name": deed.agent.name, "did": deed.what, "why": deed.why}
+    return {"id": deed.id, "name": deed.name, "did": deed.what, "why": deed.why}
 
 
 def _report_bug(bug: Exception) -> None:

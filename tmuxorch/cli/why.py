@@ -10,6 +10,7 @@ from tmuxorch.cli.app import common_options, json_option, name_argument
 from tmuxorch.cli.events import as_object, line
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
+from tmuxorch.errors import UnknownName
 
 
 @click.command("why")
@@ -20,7 +21,11 @@ from tmuxorch.cli.session import Session
 def command(ctx: click.Context, name: str, as_json: bool) -> int:
     """Print the decision log of one agent, a removed one too, oldest first."""
     session: Session = ctx.obj
-    events = session.ctx.store.events(agent_id=session.find_id(name))
+    try:
+        agent_id = session.find(name).id
+    except UnknownName:
+        agent_id = session.find_removed(name).id
+    events = session.ctx.store.events(agent_id=agent_id)
     if as_json:
         print_json([as_object(event) for event in events])
         return 0

@@ -56,14 +56,16 @@ def name_from_task(task: str, taken: Collection[str]) -> str:
         if len(name) + 1 + len(word) > _WORDS_LENGTH_MAX:
             break
         name += f"-{word}"
-    return _unique(name, taken)
+    return unique_name(name, taken)
 
 
-def _unique(name: str, taken: Collection[str]) -> str:
+def unique_name(name: str, taken: Collection[str]) -> str:
+    """The name, or the first of name-2, name-3… that is not among `taken`."""
     candidate, count = name, 1
     while candidate in taken:
         count += 1
-        candidate = f"{name}-{count}"
+        suffix = f"-{count}"
+        candidate = name[: NAME_MAX - len(suffix)] + suffix
     return candidate
 
 

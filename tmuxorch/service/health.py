@@ -19,7 +19,7 @@ from tmuxorch.core.observation import Alive, AtStake, Dead, NothingAtStake, Unkn
 from tmuxorch.core.reconcile import Action, Policy, Verdict, decide
 from tmuxorch.errors import StateConflict, TmuxorchError
 from tmuxorch.model import Agent, AgentId, DeadPolicy, Kind, ProcessId, State
-from tmuxorch.service import deeds, removal
+from tmuxorch.service import deeds, removal, sweep
 from tmuxorch.service.doing import Doing
 from tmuxorch.service.looks import Looks
 from tmuxorch.service.panes import Servers
@@ -55,9 +55,10 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Something that was done, for whoever reads along."""
+    """Something that was done, for whoever reads along; `id` is empty if about no agent."""
 
-    agent: Agent
+    id: str
+    name: str
     what: str
     why: str
 
@@ -93,6 +94,7 @@ class Health:
         )
         self._hands = ThreadPoolExecutor(HANDS, thread_name_prefix="hand")
         self._busy: dict[AgentId, Future[None]] = {}
+        self._sweeping: Future[None] | None = None
         self._failures: dict[AgentId, tuple[int, float]] = {}
         self._clocks = (ctx.clock(), time.monotonic())
         self._trusted_from = 0.0
@@ -216,7 +218,7 @@ class Health:
             self.ctx.store.show(shown)
         for sighting in shown:
             if sighting.why:
-                self.tell(Deed(sighting.agent, sighting.what, sighting.why))
+                self._tell(sighting.agent, sighting.what, sighting.why)
 
     def _do_quickly(
         self, config: Config, agent: Agent, seen: Observation, verdict: Verdict
@@ -225,7 +227,7 @@ class Health:
             deeds.do_quickly(self.ctx, config, agent, seen, verdict)
         except StateConflict:
             return False  # a person's command was quicker, and knows better
-        self.tell(Deed(agent, _DONE[verdict.action], verdict.why))
+        self._tell(agent, _DONE[verdict.action], verdict.why)
         return True
 
     def _do_beside(self, config: Config, agent: Agent, verdict: Verdict) -> int:
@@ -242,11 +244,29 @@ class Health:
             return
         except TmuxorchError as e:
             ctx.store.record(agent, f"could not {verdict.action}", e.message)
-            self.tell(Deed(agent, f"could not {verdict.action}", e.message))
+            self._tell(agent, f"could not {verdict.action}", e.message)
             raise
         finally:
             ctx.store.close()
-        self.tell(Deed(agent, _DONE[verdict.action], verdict.why))
+        self._tell(agent, _DONE[verdict.action], verdict.why)
+
+    def _tell(self, agent: Agent, what: str, why: str) -> None:
+        self.tell(Deed(agent.id, agent.name, what, why))
+
+    def sweep(self) -> None:
+        """Clear away what cannot hold work, beside the loop."""
+        if self._sweeping is None or self._sweeping.done():
+            self._sweeping = self._hands.submit(self._sweep)
+
+    def _sweep(self) -> None:
+        ctx = self._open_context()
+        try:
+            for orphan in sweep.sweep_safe(ctx):
+                what, why = f"swept {orphan.path}", orphan.reason
+                ctx.store.note(what, why)
+                self.tell(Deed("", "tmuxorch", what, why))
+        finally:
+            ctx.store.close()
 
     def _begin(self, agent: Agent, do: Callable[[], None]) -> bool:
         if agent.id in self._busy:
@@ -257,6 +277,9 @@ class Health:
 
     def _collect(self) -> None:
         """Take back what the hands have finished; a failure puts the next try off."""
+        if self._sweeping is not None and self._sweeping.done():
+            swept, self._sweeping = self._sweeping, None
+            swept.result()
         for agent_id, done in list(self._busy.items()):
             if not done.done():
                 continue

@@ -7,31 +7,41 @@ point is carried on by whoever comes next.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from tmuxorch import shim
 from tmuxorch.adapters import git, processes, procfs, rundir
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import CannotSave, NoRepository, StateConflict, TmuxFailed, TmuxorchError
 from tmuxorch.model import HistoryEntry, Reason, State, Status
-from tmuxorch.service import salvage, stake
+from tmuxorch.service import latecomers, salvage, stake
+from tmuxorch.service.latecomers import LateWork
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git import Repo
+    from tmuxorch.adapters.processes import Member
     from tmuxorch.model import Agent
     from tmuxorch.service.context import Context
+    from tmuxorch.service.salvage import Saved
     from tmuxorch.service.stake import Stake
 
 SCREEN_LINES = 200
 SCREEN_BYTES = 64 * 1024
 BURIED = "buried"
+LATE_TRIES = 3
 
 
 def observe_stake(agent: Agent) -> Stake | None:
-    """What removing the agent would lose; None if neither repository nor worktree is left."""
+    """What removing the agent would lose; None if its repository is gone."""
     repo = _repository(agent)
     if repo is None:
         return None
+    strangers = tuple(str(member) for member in _strangers(agent))
+    return replace(_observe_work(repo, agent), processes=strangers)
+
+
+def _observe_work(repo: Repo, agent: Agent) -> Stake:
     return stake.observe_stake(
         repo,
         agent.worktree,
@@ -40,6 +50,24 @@ def observe_stake(agent: Agent) -> Stake | None:
         base_commit=agent.base_commit,
         copied=agent.copied,
     )
+
+
+def _strangers(agent: Agent) -> tuple[Member, ...]:
+    """Who works in the worktree and is not the agent's."""
+    users = processes.observe_users_of(agent.worktree)
+    if not users:
+        return ()
+    family = processes.find_family(
+        agent_id=agent.id,
+        roots=tuple(p for p in (agent.shim, agent.process) if p is not None),
+        worktree=agent.worktree,
+        since_ticks=agent.shim.ticks if agent.shim is not None else None,
+    )
+    own = {member.process for member in family}
+    inside = any(processes.is_ancestor_of_us(p.pid) for p in (agent.shim, agent.process) if p)
+    if inside:  # the family as this command sees it leaves out what the command hangs from
+        users = tuple(u for u in users if not processes.is_ancestor_of_us(u.process.pid))
+    return tuple(user for user in users if user.process not in own)
 
 
 def remove(
@@ -61,10 +89,12 @@ def remove(
     save_screen(ctx, agent)
     agent = _claim(ctx, agent, reason, keep_branch)
     ctx.checkpoint("remove:claimed")
+    since_ns = 0  # of what another command saved, nobody knows when it looked
     if agent.step != BURIED:
         end(ctx, agent, grace_s)
+        since_ns = latecomers.now_ns(_trash(agent))
         agent = _bury(ctx, agent, cap_bytes)
-    _clear_away(ctx, agent)
+    _clear_away(ctx, agent, cap_bytes, since_ns)
     entry = ctx.store.history_entry(agent.id)
     assert entry is not None, "the row was written before anything was cleared away"
     return entry
@@ -135,18 +165,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> Agent:
     saved, stats = None, None
     if repo is not None:
         try:
-            lost = observe_stake(agent)
-            if lost is not None and not lost.empty:
-                ctx.narrate(f"saving the work of {agent.name}")
-                saved = salvage.save(
-                    repo,
-                    agent.worktree,
-                    agent.id,
-                    lost,
-                    archive_dir=os.path.join(ctx.state_dir, "archive"),
-                    cap_bytes=cap_bytes,
-                    marker={"TMUXORCH_AGENT_ID": agent.id},
-                )
+            saved = _save(ctx, repo, agent, cap_bytes)
             if os.path.isdir(agent.worktree):
                 stats = git.work_stats(repo, agent.worktree, agent.base_commit)
         except TmuxorchError as e:
@@ -184,20 +203,39 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> Agent:
         kind=agent.kind,
         command=agent.command,
         conversation=agent.conversation,
+        worktree=agent.worktree,
+        branch_made=agent.branch_made and not agent.keep_branch,
+        copied=agent.copied,
     )
     agent = ctx.store.bury(agent, entry, step=BURIED)
     ctx.checkpoint("remove:buried")
     return agent
 
 
-def _clear_away(ctx: Context, agent: Agent) -> None:
+def _save(ctx: Context, repo: Repo, agent: Agent, cap_bytes: int) -> Saved | None:
+    """Save what is at stake; None if nothing is."""
+    lost = _observe_work(repo, agent)
+    if lost.empty:
+        return None
+    ctx.narrate(f"saving the work of {agent.name}")
+    return salvage.save(
+        repo,
+        agent.worktree,
+        agent.id,
+        lost,
+        archive_dir=os.path.join(ctx.state_dir, "archive"),
+        cap_bytes=cap_bytes,
+        marker={"TMUXORCH_AGENT_ID": agent.id},
+    )
+
+
+def _clear_away(ctx: Context, agent: Agent, cap_bytes: int, since_ns: int) -> None:
     """Everything is saved and recorded: take worktree, branch, files and row away."""
     repo = _repository(agent)
     if repo is not None:
-        trash = os.path.join(os.path.dirname(agent.worktree), ".trash", agent.id)
+        _clear_worktree(ctx, repo, agent, cap_bytes, since_ns)
+        ctx.checkpoint("remove:worktree")
         with ctx.repo_lock(agent.repo):
-            git.remove_worktree(repo, agent.worktree, reason=ctx.lock_reason(agent), trash=trash)
-            ctx.checkpoint("remove:worktree")
             commit = git.branch_commit(repo, agent.branch)
             if commit is not None and _branch_goes(repo, agent):
                 git.delete_branch(repo, agent.branch, expected=commit)
@@ -205,6 +243,49 @@ def _clear_away(ctx: Context, agent: Agent) -> None:
     rundir.remove(ctx.run_dir(agent.id))
     ctx.checkpoint("remove:files")
     ctx.store.forget(agent)
+
+
+def _clear_worktree(ctx: Context, repo: Repo, agent: Agent, cap_bytes: int, since_ns: int) -> None:
+    """Move the worktree away; what was written after the save is saved as well, or it stays."""
+
+    def last_look(moved: str) -> None:
+        ctx.checkpoint("remove:moved")
+        latecomers.refuse(moved, since_ns)
+
+    for attempt in range(LATE_TRIES + 1):
+        try:
+            with ctx.repo_lock(agent.repo):
+                git.remove_worktree(
+                    repo,
+                    agent.worktree,
+                    reason=ctx.lock_reason(agent),
+                    trash=_trash(agent),
+                    check=last_look,
+                    background=True,
+                )
+        except LateWork as late:
+            if attempt == LATE_TRIES:
+                raise _kept(ctx, agent, late) from late
+        else:
+            return
+        since_ns = latecomers.now_ns(_trash(agent))
+        try:
+            saved = _save(ctx, repo, agent, cap_bytes)
+        except TmuxorchError as error:
+            raise _kept(ctx, agent, error) from error
+        if saved is not None:
+            ctx.store.amend_history(agent.id, salvage_ref=saved.ref, archive=saved.archive)
+        ctx.checkpoint("remove:saved-again")
+
+
+def _trash(agent: Agent) -> str:
+    return os.path.join(os.path.dirname(agent.worktree), ".trash", agent.id)
+
+
+def _kept(ctx: Context, agent: Agent, why: TmuxorchError) -> CannotSave:
+    """Take the removal back: what cannot be saved is not deleted, and has no history yet."""
+    ctx.store.unbury(agent, why.message)
+    return _not_removed(agent, why)
 
 
 def _branch_goes(repo: Repo, agent: Agent) -> bool:
@@ -225,6 +306,10 @@ def _quarantined(ctx: Context, agent: Agent, why: TmuxorchError) -> CannotSave:
         status=Status.QUARANTINED,
         owner=None,
     )
+    return _not_removed(agent, why)
+
+
+def _not_removed(agent: Agent, why: TmuxorchError) -> CannotSave:
     return CannotSave(
         f"{agent.name} was not removed: {why.message}; nothing was deleted, its files are in "
         f"{agent.worktree}"

@@ -16,9 +16,11 @@ from tmuxorch.adapters import git
 from tmuxorch.adapters.archive import pack, unpack
 from tmuxorch.adapters.git import Repo
 from tmuxorch.adapters.git.branches import PASSING_REFS
+from tmuxorch.adapters.git.filters import unfilter
 from tmuxorch.adapters.git.index import TEMPORARY
-from tmuxorch.adapters.git.putback import fetch, put_back, put_back_nested, refresh
+from tmuxorch.adapters.git.putback import fetch, narrow, put_back, put_back_nested, refresh
 from tmuxorch.adapters.git.snapshot import (
+    Facts,
     Snapshot,
     read_facts,
     take_index_snapshot,
@@ -137,6 +139,7 @@ def restore(
     ref: str,
     worktree: str,
     *,
+    was: str,
     branch: str,
     archive: str | None,
     reason: str,
@@ -145,14 +148,13 @@ def restore(
 ) -> None:
     """Make a worktree on `branch` that is as the saved one was, down to a half-done operation.
 
-    `branch` is made if it does not exist, and refused if it is elsewhere than it was. The save
+    `was` is what the worker's branch was called; `branch` is made if it does not exist, and
+    refused if it is elsewhere than that was. A HEAD that was elsewhere is so again. The save
     itself stays. After a failure the caller removes the worktree as any other of its own.
     """
-    commit = (
-        git.git(repo.root, "rev-parse", "--verify", f"{ref}^{{commit}}").stdout.decode().strip()
-    )
+    commit = _saved_commit(repo, ref)
     facts = read_facts(repo.root, commit)
-    start = (facts.head if facts.branch else facts.tip) or facts.head or facts.staged
+    start = _start(facts, was)
     now = git.branch_commit(repo, branch)
     if now not in (None, start):
         raise GitFailed(
@@ -166,17 +168,43 @@ def restore(
         commit=start,
         reason=reason,
         marker=marker,
+        options=unfilter(facts.unfiltered),
         on_output=on_output,
     )
-    if facts.branch is None and facts.head:
-        git.git(worktree, "update-ref", "--no-deref", "HEAD", facts.head)
+    if facts.branch != was:
+        _put_back_head(repo, worktree, facts)
     put_back(worktree, commit, facts)
     for saved in _nested_saves(repo, ref):
         put_back_nested(repo, f"{worktree}/{read_facts(repo.root, f'{saved}/root').path}", saved)
     if archive is not None:
         unpack(archive, "files", worktree)
         unpack(archive, "git", git.git_dir(worktree))
+    narrow(worktree)
     refresh(worktree)
+
+
+def _put_back_head(repo: Repo, worktree: str, facts: Facts) -> None:
+    """HEAD on the other branch that it was on, or detached where that moved or is in use."""
+    in_use = {listed.branch for listed in git.list_worktrees(repo)}
+    free = facts.branch and facts.branch not in in_use
+    if free and git.branch_commit(repo, str(facts.branch)) == facts.head:
+        git.git(worktree, "symbolic-ref", "HEAD", f"refs/heads/{facts.branch}")
+    elif facts.head:
+        git.git(worktree, "update-ref", "--no-deref", "HEAD", facts.head)
+
+
+def branch_start(repo: Repo, ref: str, was: str) -> str:
+    """Where the worker's branch `was` at the save; GitFailed if the save is not there."""
+    return _start(read_facts(repo.root, _saved_commit(repo, ref)), was)
+
+
+def _saved_commit(repo: Repo, ref: str) -> str:
+    done = git.git(repo.root, "rev-parse", "--verify", f"{ref}^{{commit}}")
+    return done.stdout.decode().strip()
+
+
+def _start(facts: Facts, was: str) -> str:
+    return (facts.head if facts.branch == was else facts.tip) or facts.head or facts.staged
 
 
 def _nested_saves(repo: Repo, ref: str) -> list[str]:
@@ -185,3 +213,35 @@ def _nested_saves(repo: Repo, ref: str) -> list[str]:
     names = git.git(repo.root, "for-each-ref", "--format=%(refname)", pattern).stdout.decode()
     saves = [name.removesuffix("/root") for name in names.splitlines()]
     return sorted(saves, key=lambda name: int(name.rpartition("/")[2]))
+
+
+def observe_unmerged(repo: Repo, ref: str) -> str | None:
+    """What a save has that no lasting ref has, in words; None if it has nothing of its own."""
+    found = git.git(repo.root, "rev-parse", "-q", "--verify", f"{ref}^{{commit}}", ok=(0, 1))
+    if found.returncode == 1:
+        return None
+    commit = found.stdout.decode().strip()
+    facts = read_facts(repo.root, commit)
+    if facts.conflicts:
+        return "conflicts that were not solved"
+    if _nested_saves(repo, ref):
+        return "work of repositories inside it"
+    trees = {_tree(repo, oid) for oid in (commit, facts.staged, facts.head) if oid}
+    if len(trees) > 1 or facts.head is None:
+        return "changes that were not committed"
+    own = {commit, facts.staged}
+    only = git.git(repo.root, "rev-list", commit, "--not", *LASTING_REFS).stdout.decode().split()
+    return "commits that no branch has" if set(only) - own else None
+
+
+def _tree(repo: Repo, commit: str) -> str:
+    return git.git(repo.root, "rev-parse", f"{commit}^{{tree}}").stdout.decode().strip()
+
+
+def drop(repo: Repo, agent_id: str) -> None:
+    """Delete the refs of a save; its objects go when git next collects garbage."""
+    refs = git.git(
+        repo.root, "for-each-ref", "--format=delete %(refname)", f"{REFS}/{agent_id}/"
+    ).stdout
+    if refs:
+        git.git(repo.root, "update-ref", "--stdin", stdin=refs)

@@ -45,7 +45,8 @@ class Stake:
 
     Paths are relative to the worktree; a directory that is ignored as a whole ends in `/`.
     `hidden` are changes that git was told not to look at, `commits` those since the base that
-    only this branch or a detached HEAD holds, newest first.
+    only this branch or a detached HEAD holds, newest first, `processes` those of others that
+    work in the directory.
     """
 
     branch: str
@@ -58,6 +59,7 @@ class Stake:
     operation: str | None = None
     nested: tuple[Nested, ...] = ()
     stashes: tuple[str, ...] = ()
+    processes: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -238,6 +240,7 @@ def describe(stake: Stake) -> list[str]:
     ]
     if stake.operation:
         lines.append(f"a {stake.operation} that is not finished")
+    lines.append(_line(stake.processes, "other process", "at work in it"))
     return [line for line in lines if line]
 
 
@@ -260,7 +263,11 @@ def _nested_line(nested: Nested) -> str:
 def _count(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
-    plural = {"stash": "stashes", "ignored file or directory": "ignored files or directories"}
+    plural = {
+        "stash": "stashes",
+        "other process": "other processes",
+        "ignored file or directory": "ignored files or directories",
+    }
     return f"{number} {plural.get(noun, noun + 's')}"
 
 

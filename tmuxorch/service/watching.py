@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ONCE_S = 60.0
 STEP_S = 0.02
+SWEEP_S = 3600.0
 
 
 def watch(
@@ -32,8 +33,11 @@ def watch(
     """Watch until the process is ended. Without `events` only the passing of time wakes it."""
     wake = Wake()
     only: Collection[AgentId] | None = None
-    whole_at = 0.0
+    whole_at = sweep_at = 0.0
     while True:
+        if time.monotonic() >= sweep_at:
+            sweep_at = time.monotonic() + SWEEP_S
+            health.sweep()
         if time.monotonic() >= whole_at:
             only = None
         try:

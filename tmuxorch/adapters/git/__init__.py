@@ -12,7 +12,7 @@ from tmuxorch.adapters.git.branches import (
 )
 from tmuxorch.adapters.git.call import git
 from tmuxorch.adapters.git.changes import WorkStats, diff, work_stats
-from tmuxorch.adapters.git.copies import copy_into_worktree
+from tmuxorch.adapters.git.copies import as_patterns, copy_into_worktree
 from tmuxorch.adapters.git.status import Entry, Status, observe_status
 from tmuxorch.adapters.git.worktrees import (
     Worktree,
@@ -31,6 +31,7 @@ __all__ = [
     "WorkStats",
     "Worktree",
     "add_worktree",
+    "as_patterns",
     "branch_commit",
     "check_branch_name",
     "commits_only_on",

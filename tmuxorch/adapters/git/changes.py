@@ -7,16 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tmuxorch.adapters.git.call import git
-from tmuxorch.adapters.git.index import PLAIN_INDEX, temporary_index
+from tmuxorch.adapters.git.filters import ask_despite_filters
+from tmuxorch.adapters.git.index import EMPTY_BLOB, PLAIN_INDEX, temporary_index
 from tmuxorch.adapters.git.status import UNTRACKED, observe_status
 from tmuxorch.adapters.git.worktrees import list_worktrees
 from tmuxorch.adapters.gitdir import Repo, git_dir
-
-# By the length of the repository's object names: SHA-1, SHA-256.
-EMPTY_BLOB = {
-    40: "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
-    64: "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +91,4 @@ def _diff(worktree: str, commit: str, new: Sequence[str], *options: str) -> byte
             stdin = os.fsencode("".join(lines))
             git(worktree, *PLAIN_INDEX, "update-index", "-z", "--index-info", stdin=stdin, env=env)
         asked = ("diff", "--no-ext-diff", *options, commit, "--")
-        return git(worktree, *PLAIN_INDEX, *asked, env=env).stdout
+        return ask_despite_filters(worktree, *PLAIN_INDEX, *asked, env=env).stdout

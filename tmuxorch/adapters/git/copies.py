@@ -31,6 +31,13 @@ def copy_into_worktree(repo_root: str, worktree: str, patterns: Sequence[str]) -
     return tuple(copied)
 
 
+def as_patterns(paths: Sequence[str]) -> list[str]:
+    """Patterns that mean exactly these paths."""
+    import glob  # as above
+
+    return [glob.escape(path) for path in paths]
+
+
 def _matches(root: str, pattern: str) -> Iterator[str]:
     parts = pattern.split("/")
     if os.path.isabs(pattern) or ".." in parts or not pattern.strip("/."):

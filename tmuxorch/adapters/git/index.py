@@ -8,9 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tmuxorch.adapters.git.call import git
+from tmuxorch.adapters.git.filters import ask_despite_filters
 from tmuxorch.adapters.gitdir import git_dir
 
 SUBMODULE = "160000"
+# By the length of the repository's object names: SHA-1, SHA-256.
+EMPTY_BLOB = {
+    40: "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    64: "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+}
+EMPTY_STARTS = {oid[:4] for oid in EMPTY_BLOB.values()}
 TEMPORARY = "tmuxorch-"
 # A copied index keeps none of the settings that let git skip a look at a file.
 PLAIN_INDEX = (
@@ -37,12 +44,17 @@ class IndexEntry:
 def observe_special_entries(
     worktree: str, env: Mapping[str, str] | None = None
 ) -> tuple[IndexEntry, ...]:
-    """The entries that are more than a plain file: flagged, in conflict, or a submodule."""
+    """The entries that are more than a plain file: flagged, in conflict, or a submodule.
+
+    Empty files are among them: so does git note a file that is only meant to be added.
+    """
     asked = ("ls-files", "-z", "-v", "-s")
     answer = os.fsdecode(git(worktree, *PLAIN_INDEX, *asked, env=env).stdout)
     special = []
     for record in answer.split("\0"):
-        if record and not record.startswith(("H 100", "H 120")):
+        if record.startswith(("H 100", "H 120")) and record[9:13] not in EMPTY_STARTS:
+            continue
+        if record:
             facts, _, path = record.partition("\t")
             tag, mode, oid, stage = facts.split(" ")
             special.append(IndexEntry(tag, mode, oid, int(stage), path))
@@ -67,8 +79,26 @@ def observe_hidden_changes(worktree: str, entries: Iterable[IndexEntry]) -> tupl
     with temporary_index(git_dir(worktree)) as env:
         clear_flags(worktree, flagged, env)
         asked = ("diff-files", "-z", "--name-only")
-        changed = set(os.fsdecode(git(worktree, *PLAIN_INDEX, *asked, env=env).stdout).split("\0"))
+        answer = ask_despite_filters(worktree, *PLAIN_INDEX, *asked, env=env).stdout
+        changed = set(os.fsdecode(answer).split("\0"))
     return tuple(entry.path for entry in flagged if entry.path in changed)
+
+
+def observe_intended(worktree: str, entries: Iterable[IndexEntry]) -> tuple[str, ...]:
+    """The files that `git add -N` announced and nobody has added yet."""
+    if not any(entry.oid in EMPTY_BLOB.values() for entry in entries):
+        return ()
+    asked = (*PLAIN_INDEX, "diff-files", "-z", "--name-only", "--diff-filter=A")
+    answer = ask_despite_filters(worktree, *asked).stdout
+    return tuple(path for path in os.fsdecode(answer).split("\0") if path)
+
+
+def set_flag(worktree: str, option: str, paths: Iterable[str]) -> None:
+    """Give the entries a flag by an option of `git update-index`."""
+    names = "".join(f"{path}\0" for path in paths)
+    if names:
+        asked = ("update-index", option, "-z", "--stdin")
+        git(worktree, *PLAIN_INDEX, *asked, stdin=os.fsencode(names))
 
 
 def clear_flags(worktree: str, flagged: Iterable[IndexEntry], env: Mapping[str, str]) -> None:

@@ -36,11 +36,11 @@ def observe_inexact(top: str, status: Status) -> Iterator[str]:
         if entry.xy[0] == "D":
             if os.path.lexists(path) and not os.path.isdir(path):
                 raise CannotSave(f"{path} came back while it was being saved")
-        elif _hash(path, entry.index_oid) != entry.index_oid:
+        elif hash_file(path, entry.index_oid) != entry.index_oid:
             yield entry.path
 
 
-def _hash(path: str, like: str) -> str:
+def hash_file(path: str, like: str) -> str:
     """The name git would give the file's bytes as they are."""
     sha = hashlib.sha1 if len(like) == 40 else hashlib.sha256
     try:

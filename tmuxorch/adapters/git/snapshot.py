@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 
 from tmuxorch.adapters.git.call import git, last_words
+from tmuxorch.adapters.git.filters import ask_despite_filters, observe_filters, unfilter
 from tmuxorch.adapters.git.index import (
     PLAIN_INDEX,
     IndexEntry,
     clear_flags,
     hiding,
+    observe_intended,
     observe_special_entries,
     temporary_index,
 )
@@ -45,8 +49,9 @@ class Facts:
 
     `branch` is what HEAD was on, None if detached. `staged` is the commit of the index's tree,
     `conflicts` the one of its unmerged entries, each as `<stage>/<path>`. `unfiltered` names
-    the filters that could not run, so that their files are stored as they are. `tip` is where
-    the agent's branch was, `path` where a nested repository was.
+    the filters that could not run, so that their files are stored as they are. `assumed`,
+    `skipped` and `intended` are the flags of the index, `modes` the permissions that git does
+    not keep. `tip` is where the agent's branch was, `path` where a nested repository was.
     """
 
     head: str | None
@@ -57,6 +62,10 @@ class Facts:
     empty_directories: tuple[str, ...] = ()
     tip: str | None = None
     path: str = ""
+    assumed: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    intended: tuple[str, ...] = ()
+    modes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +96,15 @@ def take_snapshot(
     """
     own = git_dir(top)
     special = observe_special_entries(top)
+    flagged = hiding(top, special)
     staged_tree, conflicts_tree = _write_staged(top, own, special)
     with temporary_index(own) as env:
-        clear_flags(top, hiding(top, special), env)
+        clear_flags(top, flagged, env)
         unfiltered: tuple[str, ...] = ()
         env.update(marker or {})
         status, said = _add_all(top, env, ())
         if not_added(status):
-            unfiltered = _filters(top)
+            unfiltered = observe_filters(top)
             status, said = _add_all(top, env, unfilter(unfiltered))
         if left := not_added(status):
             raise CannotSave(f"{top}/{left[0]} could not be saved: {said}")
@@ -102,7 +112,20 @@ def take_snapshot(
         tree = _write_tree(top, env)
         empty = tuple(_empty_directories(top, env))
     staged, conflicts = _commit_staged(top, staged_tree, conflicts_tree, status.head)
-    facts = Facts(status.head, status.branch, staged, conflicts, unfiltered, empty, tip, path)
+    facts = Facts(
+        head=status.head,
+        branch=status.branch,
+        staged=staged,
+        conflicts=conflicts,
+        unfiltered=unfiltered,
+        empty_directories=empty,
+        tip=tip,
+        path=path,
+        assumed=tuple(entry.path for entry in flagged if entry.tag.islower()),
+        skipped=tuple(entry.path for entry in flagged if entry.tag in "Ss"),
+        intended=observe_intended(top, special),
+        modes=dict(_odd_modes(top, status)),
+    )
     commit = _commit_all(top, own, tree, facts, keepers, also)
     return Snapshot(commit, inexact)
 
@@ -130,24 +153,10 @@ def read_facts(directory: str, commit: str) -> Facts:
     text = git(directory, "cat-file", "commit", commit).stdout.decode(errors="surrogateescape")
     try:
         said = json.loads(text.rstrip("\n").rpartition("\n")[2])
-        for name in ("unfiltered", "empty_directories"):
-            said[name] = tuple(said[name])
-        return Facts(**said)
+        lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
+        return Facts(**said | lists)
     except (ValueError, KeyError, TypeError):
         raise GitFailed(f"{commit[:10]} in {directory} is not a snapshot of tmuxorch") from None
-
-
-def unfilter(names: Iterable[str]) -> tuple[str, ...]:
-    """git options that store and write files as they are, without these filters."""
-    settings = ("clean=", "smudge=", "process=", "required=false")
-    return tuple(x for name in names for s in settings for x in ("-c", f"filter.{name}.{s}"))
-
-
-def _filters(top: str) -> tuple[str, ...]:
-    asked = ("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
-    keys = os.fsdecode(git(top, *asked, ok=(0, 1)).stdout).split("\0")
-    names = (key.removeprefix("filter.").rpartition(".")[0] for key in keys)
-    return tuple(dict.fromkeys(name for name in names if name and "=" not in name))
 
 
 def _add_all(top: str, env: Mapping[str, str], options: Sequence[str]) -> tuple[Status, str]:
@@ -174,7 +183,9 @@ def _write_staged(top: str, own: str, special: Iterable[IndexEntry]) -> tuple[st
 
 
 def _write_tree(top: str, env: Mapping[str, str]) -> str:
-    return git(top, *UNASKED, "write-tree", env=env, timeout_s=SAVE_S).stdout.decode().strip()
+    # It reads files that are as young as the index, and filters them.
+    done = ask_despite_filters(top, *UNASKED, "write-tree", env=env, timeout_s=SAVE_S)
+    return done.stdout.decode().strip()
 
 
 def _commit_staged(
@@ -203,6 +214,17 @@ def _commit(top: str, tree: str, parents: Sequence[str], what: str) -> str:
     asked = (*UNASKED, "commit-tree", tree, *named, "-F", "-")
     message = f"tmuxorch: {what}\n".encode()
     return git(top, *asked, env=env, stdin=message).stdout.decode().strip()
+
+
+def _odd_modes(top: str, status: Status) -> Iterator[tuple[str, int]]:
+    """The permissions of changed files that a checkout would not give them."""
+    os.umask(mask := os.umask(0o077))
+    for entry in status.entries:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            mode = os.lstat(f"{top}/{entry.path}").st_mode
+            usual = 0o777 if mode & stat.S_IXUSR else 0o666
+            if stat.S_ISREG(mode) and stat.S_IMODE(mode) != usual & ~mask:
+                yield entry.path, stat.S_IMODE(mode)
 
 
 def _empty_directories(top: str, env: Mapping[str, str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tmuxorch.adapters.git.call import git
+from tmuxorch.adapters.git.filters import ask_despite_filters
 
 UNTRACKED, IGNORED = "??", "!!"
 FORMAT = ("--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames")
@@ -47,7 +47,8 @@ def observe_status(
 ) -> Status:
     """Ask once; `options` are git's own (`-c name=value`), `env` may name another index."""
     shown = "--ignored=matching" if ignored else "--ignored=no"
-    answer = git(worktree, *options, "status", *FORMAT, *SCOPE, shown, env=env).stdout
+    asked = (*options, "status", *FORMAT, *SCOPE, shown)
+    answer = ask_despite_filters(worktree, *asked, env=env).stdout
     records = os.fsdecode(answer).split("\0")
     told = {key: value for key, _, value in (line[2:].partition(" ") for line in records[:2])}
     head, branch = told["branch.oid"], told["branch.head"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -69,6 +69,7 @@ def add_worktree(
     commit: str,
     reason: str,
     marker: Mapping[str, str],
+    options: Sequence[str] = (),
     on_output: Callable[[bytes], None] | None = None,
 ) -> None:
     """Make a worktree at `path` on `branch`, locked with `reason` from its first moment.
@@ -86,7 +87,7 @@ def add_worktree(
         new_branch = new_branch and made != commit
     # Tracking writes the shared config, where parallel additions fail on its lock.
     start = ["--no-track", "-b", branch, path, commit] if new_branch else [path, branch]
-    arguments = ["worktree", "add", "--lock", "--reason", reason, *start]
+    arguments = [*options, "worktree", "add", "--lock", "--reason", reason, *start]
     done = call_git(repo.root, arguments, env=marker, timeout_s=CHECKOUT_S, on_output=on_output)
     if done.returncode == 0:
         return
@@ -167,7 +168,11 @@ def _move_away(path: str, trash: str) -> str:
 
 def _forget(repo: Repo, path: str) -> None:
     """Make git drop this one worktree, whose directory has gone; never a prune of others."""
-    git(repo.root, "worktree", "remove", "-f", "-f", _canonical(path))
+    admin = find_admin_dir(repo, path)
+    if admin and os.path.lexists(path):
+        _delete(admin)  # somebody made the directory again: git would refuse, and it is theirs
+    else:
+        git(repo.root, "worktree", "remove", "-f", "-f", _canonical(path))
 
 
 def _remove_traces(repo: Repo, path: str, reason: str) -> None:
@@ -214,6 +219,11 @@ def _canonical(path: str) -> str:
     """As git spells it: links on the way resolved, but not the last name itself."""
     parent, name = os.path.split(os.path.normpath(path))
     return os.path.join(os.path.realpath(parent), name)
+
+
+def delete_directory(path: str) -> None:
+    """Delete a directory with all below it, read-only ones too."""
+    _delete(path)
 
 
 def _delete(path: str, *, background: bool = False) -> None:

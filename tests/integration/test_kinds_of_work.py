@@ -1,0 +1,441 @@
+"""Every kind of work: removed, git's garbage collected, restored, compared byte for byte."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workshop import Workshop, write
+from tmuxorch.model import State
+from tmuxorch.service import removal
+from tmuxorch.service.stake import describe
+
+Kind = Callable[[Workshop, Path], None]
+KINDS: dict[str, Kind] = {}
+# With fresh stat data git has to read the file, which without its filter it cannot.
+STATUS_NEEDS_THE_FILTER = {"a filter that went missing"}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
+    shop = Workshop.make(tmp_path, monkeypatch)
+    yield shop
+    shop.close()
+
+
+def kind(make: Kind) -> Kind:
+    KINDS[make.__name__.strip("_").replace("_", " ")] = make
+    return make
+
+
+@kind
+def staged(shop: Workshop, top: Path) -> None:
+    write(top / "README", "staged\n")
+    shop.sh(top, "add", "README")
+
+
+@kind
+def staged_and_then_edited_again(shop: Workshop, top: Path) -> None:
+    staged(shop, top)
+    write(top / "README", "and again\n")
+
+
+@kind
+def unstaged(_: Workshop, top: Path) -> None:
+    write(top / "README", "changed\n")
+
+
+@kind
+def same_size_and_time(_: Workshop, top: Path) -> None:
+    times = os.stat(top / "README")
+    write(top / "README", "HELLO\n")
+    os.utime(top / "README", ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+@kind
+def untracked(_: Workshop, top: Path) -> None:
+    write(top / "deep/er/new.txt")
+
+
+@kind
+def untracked_though_git_is_told_to_show_none(shop: Workshop, top: Path) -> None:
+    shop.sh(shop.repo, "config", "status.showUntrackedFiles", "no")
+    write(top / "new.txt")
+
+
+@kind
+def ignored(_: Workshop, top: Path) -> None:
+    write(top / "secret.log", b"\0\xff secret")
+    write(top / ".env", "KEY=1\n").chmod(0o600)
+    write(top / "build/deep/out.bin", os.urandom(1000))
+
+
+@kind
+def assume_unchanged(shop: Workshop, top: Path) -> None:
+    shop.sh(top, "update-index", "--assume-unchanged", "README")
+    write(top / "README", "hidden edit\n")
+
+
+@kind
+def skip_worktree(shop: Workshop, top: Path) -> None:
+    shop.sh(top, "update-index", "--skip-worktree", "README")
+    write(top / "README", "hidden edit\n")
+
+
+@kind
+def commits_without_upstream(shop: Workshop, top: Path) -> None:
+    shop.commit(top, "done.txt")
+
+
+@kind
+def commits_of_a_detached_head(shop: Workshop, top: Path) -> None:
+    shop.sh(top, "checkout", "-q", "--detach")
+    shop.commit(top, "detached.txt")
+
+
+@kind
+def another_branch_checked_out(shop: Workshop, top: Path) -> None:
+    shop.sh(top, "checkout", "-q", "-b", "feature")
+    shop.commit(top, "feature.txt")
+    write(top / "README", "on a feature\n")
+
+
+@kind
+def a_stash(shop: Workshop, top: Path) -> None:
+    write(top / "README", "stashed\n")
+    shop.sh(top, "stash", "push", "-q")
+
+
+def conflict(shop: Workshop, top: Path, command: str) -> None:
+    shop.commit(shop.repo, "README", "theirs\n")
+    shop.commit(top, "README", "ours\n")
+    shop.sh(top, *command.split(), "main", ok=False)
+    assert "UU README" in shop.sh(top, "status", "--porcelain")
+
+
+@kind
+def a_merge_under_way(shop: Workshop, top: Path) -> None:
+    conflict(shop, top, "merge")
+
+
+@kind
+def a_rebase_under_way(shop: Workshop, top: Path) -> None:
+    conflict(shop, top, "rebase")
+
+
+@kind
+def a_cherry_pick_under_way(shop: Workshop, top: Path) -> None:
+    conflict(shop, top, "cherry-pick")
+
+
+@kind
+def a_revert_under_way(shop: Workshop, top: Path) -> None:
+    shop.commit(top, "README", "one\n")
+    shop.commit(top, "README", "two\n")
+    shop.sh(top, "revert", "--no-edit", "HEAD~1", ok=False)
+
+
+@kind
+def a_bisect_under_way(shop: Workshop, top: Path) -> None:
+    for number in range(4):
+        shop.commit(top, "n", f"{number}\n")
+    shop.sh(top, "bisect", "start", "HEAD", "HEAD~4")
+
+
+@kind
+def a_conflict_partly_solved(shop: Workshop, top: Path) -> None:
+    conflict(shop, top, "merge")
+    write(top / "README", "half solved <<<<<<<\n")
+    write(top / "other.txt")
+    shop.sh(top, "add", "other.txt")
+
+
+@kind
+def a_file_deleted_by_us_and_changed_by_them(shop: Workshop, top: Path) -> None:
+    shop.commit(shop.repo, "README", "theirs\n")
+    shop.sh(top, "rm", "-q", "README")
+    shop.sh(top, "commit", "-qm", "delete")
+    shop.sh(top, "merge", "main", ok=False)
+
+
+def make_submodule(shop: Workshop, top: Path) -> Path:
+    library = shop.directory / "library"
+    library.mkdir()
+    shop.sh(library, "init", "-q")
+    shop.commit(library, "lib.c")
+    shop.sh(top, "submodule", "--quiet", "add", str(library), "sub")
+    shop.sh(top, "commit", "-qm", "add a submodule")
+    return top / "sub"
+
+
+@kind
+def commits_only_in_a_submodule(shop: Workshop, top: Path) -> None:
+    shop.commit(make_submodule(shop, top), "deep.c")
+
+
+@kind
+def edits_in_a_submodule(shop: Workshop, top: Path) -> None:
+    sub = make_submodule(shop, top)
+    write(sub / "lib.c", "edited\n")
+    write(sub / "new.c")
+
+
+@kind
+def a_nested_repository(shop: Workshop, top: Path) -> None:
+    nested = top / "vendor/tool"
+    nested.mkdir(parents=True)
+    shop.sh(nested, "init", "-q")
+    shop.commit(nested, "tool.py")
+    shop.sh(nested, "checkout", "-q", "-b", "other")
+    shop.commit(nested, "more.py")
+    write(nested / "unsaved.py")
+
+
+@kind
+def a_nested_repository_without_a_commit(shop: Workshop, top: Path) -> None:
+    nested = top / "young"
+    nested.mkdir()
+    shop.sh(nested, "init", "-q")
+    write(nested / "first.py")
+    shop.sh(nested, "add", "first.py")
+
+
+@kind
+def a_required_filter_that_is_missing(shop: Workshop, top: Path) -> None:
+    shop.sh(shop.repo, "config", "filter.lfs.clean", "no-such-program clean")
+    shop.sh(shop.repo, "config", "filter.lfs.smudge", "no-such-program smudge")
+    shop.sh(shop.repo, "config", "filter.lfs.required", "true")
+    write(top / ".gitattributes", "*.bin filter=lfs\n")
+    write(top / "model.bin", b"\0\1\2" * 1000)
+
+
+@kind
+def a_filter_that_went_missing(shop: Workshop, top: Path) -> None:
+    shop.commit(top, ".gitattributes", "*.bin filter=lfs\n")
+    shop.commit(top, "model.bin", "old\n")
+    a_required_filter_that_is_missing(shop, top)
+
+
+@kind
+def line_ends_that_a_checkout_would_make(shop: Workshop, top: Path) -> None:
+    write(top / ".gitattributes", "*.bat eol=crlf\n")
+    write(top / "unix.bat", b"one\ntwo\n")
+    shop.sh(top, "add", "unix.bat")
+
+
+@kind
+def a_filter_that_changes_bytes(shop: Workshop, top: Path) -> None:
+    shop.sh(shop.repo, "config", "filter.rot.clean", "tr a-z b-za")
+    shop.sh(shop.repo, "config", "filter.rot.smudge", "tr b-za a-z")
+    write(top / ".gitattributes", "*.rot filter=rot\n")
+    write(top / "text.rot", "abcxyz\n")
+
+
+@kind
+def a_filter_that_loses_bytes(shop: Workshop, top: Path) -> None:
+    shop.sh(shop.repo, "config", "filter.strip.clean", "sed s/secret//")
+    write(top / ".gitattributes", "*.nb filter=strip\n")
+    write(top / "a.nb", "my secret output\n")
+
+
+@kind
+def an_ident(_: Workshop, top: Path) -> None:
+    write(top / ".gitattributes", "*.c ident\n")
+    write(top / "v.c", "/* $Id$ and $Id: old$ */\n")
+
+
+@kind
+def crlf_that_git_would_change(shop: Workshop, top: Path) -> None:
+    shop.sh(shop.repo, "config", "core.autocrlf", "input")
+    write(top / "dos.txt", b"one\r\ntwo\r\n")
+    write(top / "mixed.txt", b"one\r\ntwo\n")
+
+
+@kind
+def autocrlf_true(shop: Workshop, top: Path) -> None:
+    shop.sh(shop.repo, "config", "core.autocrlf", "true")
+    for name in ("README", "run.sh", "src/app.py", ".gitignore"):
+        (top / name).unlink()
+    shop.sh(top, "checkout", "-q", ".")
+    write(top / "unix.txt", b"one\ntwo\n")
+    write(top / "dos.txt", b"one\r\ntwo\r\n")
+
+
+@kind
+def another_encoding_in_the_worktree(_: Workshop, top: Path) -> None:
+    write(top / ".gitattributes", "*.ps1 working-tree-encoding=UTF-16LE eol=crlf\n")
+    write(top / "a.ps1", "größe\r\n".encode("utf-16le"))
+
+
+@kind
+def an_unborn_head(shop: Workshop, top: Path) -> None:
+    shop.sh(top, "checkout", "-q", "--orphan", "fresh")
+    write(top / "README", "from scratch\n")
+
+
+@kind
+def a_sparse_checkout(shop: Workshop, top: Path) -> None:
+    shop.sh(top, "sparse-checkout", "set", "--no-cone", "/src/", "/link")
+    assert not (top / "README").exists()
+    write(top / "src/app.py", "changed\n")
+    write(top / "src/new.py")
+
+
+@kind
+def a_stale_index_lock(shop: Workshop, top: Path) -> None:
+    staged(shop, top)
+    own = shop.sh(top, "rev-parse", "--absolute-git-dir").strip()
+    write(Path(own) / "index.lock", "")
+
+
+@kind
+def symlinks(_: Workshop, top: Path) -> None:
+    (top / "to-file").symlink_to("README")
+    (top / "broken").symlink_to("nowhere")
+    (top / "absolute").symlink_to("/etc/hostname")
+    (top / "to-dir").symlink_to("src")
+
+
+@kind
+def modes(_: Workshop, top: Path) -> None:
+    (top / "README").chmod(0o755)
+    (top / "run.sh").chmod(0o644)
+    write(top / "private.key").chmod(0o600)
+    write(top / "read-only").chmod(0o444)
+
+
+@kind
+def empty_directories(_: Workshop, top: Path) -> None:
+    (top / "empty/in/empty").mkdir(parents=True)
+    (top / "src/void").mkdir()
+    write(top / "objects/new.txt")
+
+
+@kind
+def odd_names(_: Workshop, top: Path) -> None:
+    for name in (b"new\nline", b"tab\there", b"\xff\xfe", b'quo"te', b"-dash", b" space ", b"\\"):
+        Path(os.fsdecode(os.path.join(os.fsencode(top), name))).write_bytes(name)
+        Path(os.fsdecode(os.path.join(os.fsencode(top), name + b".log"))).write_bytes(name)
+
+
+@kind
+def a_big_file(_: Workshop, top: Path) -> None:
+    block = os.urandom(1 << 16)
+    with open(top / "big.bin", "wb") as file:
+        file.writelines([block] * 800)
+
+
+@kind
+def intent_to_add(shop: Workshop, top: Path) -> None:
+    write(top / "soon.txt")
+    shop.sh(top, "add", "-N", "soon.txt")
+
+
+@kind
+def renamed(shop: Workshop, top: Path) -> None:
+    shop.sh(top, "mv", "README", "LIESMICH")
+
+
+@kind
+def deleted(shop: Workshop, top: Path) -> None:
+    shop.sh(top, "rm", "-q", "README")
+    (top / "run.sh").unlink()
+
+
+@kind
+def a_file_that_became_a_link(_: Workshop, top: Path) -> None:
+    (top / "README").unlink()
+    (top / "README").symlink_to("run.sh")
+
+
+@kind
+def a_link_that_became_a_file(_: Workshop, top: Path) -> None:
+    (top / "link").unlink()
+    write(top / "link", "a file now\n")
+
+
+@kind
+def a_file_that_became_a_directory(_: Workshop, top: Path) -> None:
+    (top / "README").unlink()
+    write(top / "README/chapter", "one\n")
+
+
+@kind
+def a_directory_that_became_a_file(_: Workshop, top: Path) -> None:
+    shutil.rmtree(top / "src")
+    write(top / "src", "flat\n")
+
+
+@kind
+def names_like_gits_own(_: Workshop, top: Path) -> None:
+    write(top / "sub/.gitkeep", "")
+    write(top / "sub/.git-old/config", "[core]\n")
+    write(top / ".gitmodules.bak")
+
+
+@kind
+def tracked_though_ignored(shop: Workshop, top: Path) -> None:
+    write(top / "kept.log", "one\n")
+    shop.sh(top, "add", "-f", "kept.log")
+    write(top / "kept.log", "two\n")
+
+
+@kind
+def an_exclude_of_ones_own(shop: Workshop, top: Path) -> None:
+    write(shop.repo / ".git/info/exclude", "notes\n")
+    write(top / "notes", "mine\n")
+
+
+@kind
+def removed_from_the_index_only(shop: Workshop, top: Path) -> None:
+    shop.sh(top, "rm", "-q", "--cached", "README")
+
+
+@kind
+def a_split_index(shop: Workshop, top: Path) -> None:
+    shop.sh(top, "update-index", "--split-index")
+    staged(shop, top)
+
+
+@kind
+def a_commit_that_was_amended_away(shop: Workshop, top: Path) -> None:
+    shop.commit(top, "first-try.txt")
+    shop.sh(top, "commit", "-q", "--amend", "-m", "second try")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_it_comes_back_as_it_was(shop: Workshop, name: str) -> None:
+    agent = shop.worker()
+    top = Path(agent.worktree)
+    KINDS[name](shop, top)
+    reflog = set(shop.sh(top, "log", "-g", "--format=%H", "HEAD", "--", ok=False).split())
+    before, mine = shop.look(top), shop.sh(shop.repo, "status", "--porcelain=v2", "--branch")
+    stake = removal.observe_stake(agent)
+    assert stake is not None
+    assert describe(stake)
+
+    entry = shop.remove(agent)
+    assert not top.exists()
+    assert shop.sh(shop.repo, "status", "--porcelain=v2", "--branch") == mine
+    shop.collect_garbage()
+    again = shop.restore(entry)
+
+    assert again.state is State.EXITED
+    assert (again.name, again.branch, again.worktree) == (agent.name, agent.branch, str(top))
+    after = shop.look(top)
+    assert after.files == before.files
+    if name not in STATUS_NEEDS_THE_FILTER:
+        assert after.status == before.status
+    assert after.index == before.index
+    assert after.head == before.head
+    assert after.state == before.state
+    for commit in reflog:
+        shop.sh(shop.repo, "cat-file", "-e", commit)
+
+
+def test_there_are_forty_kinds_and_more() -> None:
+    assert len(KINDS) >= 40

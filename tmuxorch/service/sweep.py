@@ -1,0 +1,105 @@
+"""Finding what lies around, and clearing it away: only what is ours, only what is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tmuxorch.service import (
+    orphaned_windows,
+    orphaned_worktrees,
+    removed,
+    spent_branches,
+    stale_files,
+)
+from tmuxorch.service.context import Context
+from tmuxorch.service.orphan import Action, Look, Orphan, Thing
+
+__all__ = ["Action", "Orphan", "Thing", "apply", "observe_orphans", "sweep_safe"]
+
+
+def observe_orphans(ctx: Context, *, keep_days: int = 0) -> list[Orphan]:
+    """Everything that lies around, each with what may be done; nothing is changed.
+
+    With `keep_days`, history older than that is among it.
+    """
+    look = Look(ctx)
+    return [found for kind in Thing for found in _observe(look, kind, keep_days)]
+
+
+def _observe(look: Look, kind: Thing, keep_days: int) -> Iterator[Orphan]:
+    match kind:
+        case Thing.WORKTREE:
+            yield from orphaned_worktrees.observe(look)
+        case Thing.BRANCH:
+            yield from spent_branches.observe(look)
+        case Thing.WINDOW:
+            yield from orphaned_windows.observe_windows(look)
+        case Thing.PROCESS:
+            yield from orphaned_windows.observe_processes(look)
+        case Thing.FILE:
+            yield from stale_files.observe(look)
+        case Thing.HISTORY:
+            yield from _old_history(look.ctx, keep_days)
+
+
+def _old_history(ctx: Context, keep_days: int) -> Iterator[Orphan]:
+    for entry in removed.expired(ctx, keep_days):
+        reason = f"{entry.name} was removed more than {keep_days} days ago"
+        unmerged = removed.observe_unmerged(entry)
+        if unmerged:
+            reason += f", but its save has {unmerged}"
+        yield Orphan(
+            Thing.HISTORY,
+            reason,
+            Action.KEEP if unmerged else Action.REMOVE,
+            id=entry.id,
+            repo=entry.repo,
+            command=f"tmuxorch restore {entry.id}" if unmerged else None,
+        )
+
+
+def apply(
+    ctx: Context,
+    orphan: Orphan,
+    *,
+    keep_days: int = 0,
+    grace_s: float = 2.0,
+    cap_bytes: int = 256_000_000,
+) -> Orphan:
+    """Clear one find away if a fresh look still allows it; the find as it is now.
+
+    What is to be reported or kept is left alone. What has gone meanwhile counts as done.
+    """
+    fresh = [now for now in _observe(Look(ctx), orphan.kind, keep_days) if now.is_same_as(orphan)]
+    if not fresh:
+        return replace(orphan, done=True)
+    now = fresh[0]
+    if now.action not in (Action.REMOVE, Action.SALVAGE):
+        return now
+    match now.kind:
+        case Thing.WORKTREE:
+            orphaned_worktrees.clear(ctx, now, grace_s=grace_s, cap_bytes=cap_bytes)
+        case Thing.BRANCH:
+            spent_branches.clear(ctx, now)
+        case Thing.WINDOW:
+            orphaned_windows.close_window(ctx, now)
+        case Thing.FILE:
+            stale_files.clear(now)
+        case Thing.HISTORY:
+            entry = ctx.store.history_entry(now.id or "")
+            if entry is not None:
+                removed.forget(ctx, entry)
+        case Thing.PROCESS:
+            return now
+    return replace(now, done=True)
+
+
+def sweep_safe(ctx: Context) -> list[Orphan]:
+    """Clear what cannot hold work (trash, run directories, half-written files): for the watcher."""
+    done = []
+    for orphan in list(stale_files.observe_safe(Look(ctx))):
+        if orphan.action is Action.REMOVE:
+            stale_files.clear(orphan)
+            done.append(replace(orphan, done=True))
+    return done
