@@ -107,6 +107,7 @@ def test_attach_takes_the_terminal_and_detach_comes_back(world: World, screen: S
     screen.press("x")
     screen.wait_screen("Stop b?")  # the selection is where it was
     screen.press("Escape")
+    screen.wait_gone("Stop b?")
     screen.quit()
 
 
@@ -138,6 +139,10 @@ def test_work_at_stake_is_named_saved_and_brought_back(world: World, screen: Scr
     screen.wait_screen("No agents yet.")
     assert not path.exists()
     assert world.json("history")[0]["salvage_ref"]
+    screen.press("u")
+    screen.wait_screen("a is back")
+    [back] = world.json("ls")
+    assert (Path(back["worktree"]) / "precious.txt").read_text() == "work\n"
     screen.quit()
 
 

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from tests.conftest import World, wait_for
 from tests.tui.conftest import Stage
+from tmuxorch.adapters.store import open_store
 from tmuxorch.model import State
 from tmuxorch.tui.screens.ask import Ask
 from tmuxorch.tui.screens.new import NewWorker
@@ -232,8 +233,6 @@ def test_capital_r_on_a_lost_one_brings_all_lost_ones_back(stage: Stage) -> None
 
 
 def _lose(world: World, agent_id: str) -> None:
-    from tmuxorch.adapters.store import open_store
-
     opened = open_store(str(world.state))
     agent = opened.agent(agent_id)
     assert agent is not None
@@ -363,6 +362,82 @@ def test_the_history_is_searched_and_shows_the_last_screen(stage: Stage) -> None
         assert stage.on_board
 
     stage.play(story)
+
+
+def test_u_brings_back_what_was_removed_last(stage: Stage) -> None:
+    path = work(stage.world.new("-n", "a", *READER))
+
+    async def story(_: Pilot[None]) -> None:
+        await stage.until(lambda: stage.selected == "a")
+        await stage.press("d")
+        await stage.see("precious.txt")
+        await stage.press("enter")
+        await stage.until(lambda: "removed a" in stage.said)
+        assert not path.exists()
+        await stage.press("u")
+        await stage.until(lambda: "a is back with its work" in stage.said)
+        await stage.until(lambda: stage.names == ["a"])
+
+    stage.play(story)
+    [back] = stage.world.json("ls")
+    assert (Path(back["worktree"]) / "precious.txt").read_text() == "work\n"
+
+
+def test_u_without_a_removal_says_so(stage: Stage) -> None:
+    async def story(_: Pilot[None]) -> None:
+        await stage.press("u")
+        await stage.until(lambda: "no removal to undo" in stage.said)
+
+    stage.play(story)
+
+
+def test_enter_in_the_history_restores(stage: Stage) -> None:
+    work(stage.world.new("-n", "a", "The old task", *READER))
+    stage.world.run("rm", "a", "-y")
+
+    async def story(_: Pilot[None]) -> None:
+        await stage.press("H")
+        await stage.see("The old task")
+        await stage.press("enter")
+        await stage.until(lambda: stage.names == ["a"])
+
+    stage.play(story)
+    [back] = stage.world.json("ls")
+    assert (Path(back["worktree"]) / "precious.txt").exists()
+
+
+def test_the_sweep_lists_reasons_and_clears_what_was_chosen(stage: Stage) -> None:
+    stage.world.new("-n", "keep", *READER)
+    orphan = stage.world.new("-n", "orphan", "--", "sleep", "1000")
+    work(orphan)
+    stage.world.run("stop", "orphan")
+    _forget(stage.world, orphan["id"])
+
+    async def story(_: Pilot[None]) -> None:
+        await stage.until(lambda: stage.names == ["keep"])
+        await stage.press("S")
+        await stage.see(os.path.basename(orphan["worktree"]))
+        await stage.see("why")
+        await stage.press("enter")
+        await stage.until(lambda: "choose some with space first" in stage.said)
+        await stage.press("asterisk", "enter")
+        await stage.see("Clear away")
+        await stage.press("y")
+        await stage.until(lambda: "cleared away" in stage.said)
+        await stage.press("escape")
+        assert stage.on_board
+
+    stage.play(story)
+    assert not os.path.exists(orphan["worktree"])
+    assert [agent["name"] for agent in stage.world.json("ls")] == ["keep"]
+
+
+def _forget(world: World, agent_id: str) -> None:
+    """As if the record had been lost: worktree and branch are nobody's."""
+    opened = open_store(str(world.state))
+    with opened._write() as db:
+        db.execute("DELETE FROM agents WHERE id = ?", [agent_id])
+    opened.close()
 
 
 def test_the_palette_runs_actions(stage: Stage) -> None:

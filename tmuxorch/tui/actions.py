@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tmuxorch.adapters import git, processes, rundir
 from tmuxorch.errors import TmuxorchError, UnknownName
 from tmuxorch.model import Agent, AgentId, HistoryEntry, Reason, State
-from tmuxorch.service import removal, renaming, running, stake
+from tmuxorch.service import (
+    creation,
+    leader,
+    merging,
+    removal,
+    renaming,
+    restoring,
+    running,
+    stake,
+)
+from tmuxorch.service import sweep as sweeping
 from tmuxorch.service.context import Context
+from tmuxorch.service.sweep import Action, Orphan
 from tmuxorch.tui.setting import Setting
 from tmuxorch.tui.snapshot import Row, WatcherSeen
 
@@ -72,8 +81,6 @@ def form_facts(ctx: Context, setting: Setting, repo: str) -> FormFacts:
 
 
 def create(ctx: Context, setting: Setting, wish: Wish) -> Agent:
-    from tmuxorch.service import creation
-
     made = creation.create(
         ctx,
         setting.load_config(ctx, wish.repo),
@@ -183,20 +190,8 @@ def last_lines(ctx: Context, agent: Agent, count: int) -> list[str]:
     return [line for line in removal.trim_screen(text).splitlines() if line.strip()][-count:]
 
 
-# -- what other parts of tmuxorch bring ---------------------------------------------------
-
-
-def _service(name: str) -> Any:
-    try:
-        return importlib.import_module(f"tmuxorch.service.{name}")
-    except ModuleNotFoundError as e:
-        raise TmuxorchError("this version of tmuxorch cannot do that yet") from e
-
-
 def merge(ctx: Context, agent: Agent, *, commit: bool) -> str:
     """Bring its work into its base branch; a sentence about what came of it."""
-    from tmuxorch.service import merging
-
     merged = merging.merge(ctx, agent, how=merging.How.MERGE, commit=commit)
     if not merged.changed:
         return f"all of {agent.name} was in {merged.base} already"
@@ -206,8 +201,7 @@ def merge(ctx: Context, agent: Agent, *, commit: bool) -> str:
 
 def restore(ctx: Context, setting: Setting, entry: HistoryEntry, *, start: bool = False) -> Agent:
     config = setting.load_config(ctx, entry.repo)
-    agent: Agent = _service("restoring").restore(ctx, config, entry, start=start)
-    return agent
+    return restoring.restore(ctx, config, entry, start=start)
 
 
 def undo(ctx: Context, setting: Setting, entry: HistoryEntry | None) -> Agent:
@@ -225,41 +219,39 @@ def undo(ctx: Context, setting: Setting, entry: HistoryEntry | None) -> Agent:
 
 
 def observe_watcher(state_dir: str) -> WatcherSeen:
-    from tmuxorch.service import leader
-
     return WatcherSeen(known=True, alive=leader.observe_watcher(state_dir).alive)
 
 
 def ensure_watcher(ctx: Context) -> None:
-    from tmuxorch.service import leader
-
     leader.ensure_watcher(ctx)
 
 
-def observe_orphans(ctx: Context) -> list[Any]:
-    return list(_service("sweep").observe_orphans(ctx))
+def observe_orphans(ctx: Context, setting: Setting) -> list[Orphan]:
+    keep_days = setting.load_config(ctx, None).history.keep_days
+    return sweeping.observe_orphans(ctx, keep_days=keep_days)
 
 
-def can_sweep(orphan: Any) -> bool:
-    return str(orphan.action) in ("remove", "salvage") and not orphan.done
+def can_sweep(orphan: Orphan) -> bool:
+    return orphan.action in (Action.REMOVE, Action.SALVAGE) and not orphan.done
 
 
-def orphan_name(orphan: Any) -> str:
-    """Its path, window id or process number, whichever its kind has."""
-    found = (getattr(orphan, field, None) for field in ("path", "id", "pid"))
-    return str(next((value for value in found if value is not None), "?"))
-
-
-def sweep(ctx: Context, orphans: Sequence[Any]) -> Outcome:
-    sweeping = _service("sweep")
+def sweep(ctx: Context, setting: Setting, orphans: Sequence[Orphan]) -> Outcome:
+    config = setting.load_config(ctx, None)
     done, failures = [], []
     for orphan in orphans:
         try:
-            swept = sweeping.apply(ctx, orphan)
-            if swept.done:
-                done.append(orphan_name(orphan))
-            else:
-                failures.append(f"{orphan_name(orphan)} was left: {swept.reason}")
+            swept = sweeping.apply(
+                ctx,
+                orphan,
+                keep_days=config.history.keep_days,
+                grace_s=config.cleanup.grace_s,
+                cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
+            )
         except TmuxorchError as e:
             failures.append(e.message)
+            continue
+        if swept.done:
+            done.append(orphan.name)
+        else:
+            failures.append(f"{orphan.name} was left: {swept.reason}")
     return Outcome(names=tuple(done), failures=tuple(failures))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
+from tmuxorch.adapters.archive import human_size
+from tmuxorch.service.sweep import Orphan
 from tmuxorch.tui import actions
 from tmuxorch.tui.lines import Fact, Plain, TextLine
 from tmuxorch.tui.screens.ask import Ask
@@ -13,7 +15,7 @@ from tmuxorch.tui.screens.pick import Pick
 from tmuxorch.tui.setting import Setting
 
 
-class SweepScreen(Pick[Any]):
+class SweepScreen(Pick[Orphan]):
     """Nothing is done before the person has chosen and agreed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -32,24 +34,27 @@ class SweepScreen(Pick[Any]):
         self._look()
 
     def _look(self) -> None:
+        setting = self._setting
         self.app.jobs.start(  # type: ignore[attr-defined]
-            "looking for orphans", actions.observe_orphans, then=self._found
+            "looking for orphans",
+            lambda ctx: actions.observe_orphans(ctx, setting),
+            then=self._found,
         )
 
-    def _found(self, orphans: list[Any]) -> None:
+    def _found(self, orphans: list[Orphan]) -> None:
         self._looked = True
         self._chosen.clear()
         self.learn(orphans)
 
-    def line(self, item: Any) -> str:
+    def line(self, item: Orphan) -> str:
         mark = "\u25a0" if self.items.index(item) in self._chosen else "\u25a1"
         mark = mark if actions.can_sweep(item) else " "
-        size = f"{item.bytes / 1e6:9.1f} MB" if item.bytes else " " * 12
-        return f"{mark} {item.kind:<9} {size}  {item.action:<8} {actions.orphan_name(item)}"
+        size = "" if item.bytes is None else human_size(item.bytes)
+        return f"{mark} {item.kind:<9} {size:>9}  {item.action:<8} {item.name}"
 
-    def about(self, item: Any) -> list[TextLine]:
+    def about(self, item: Orphan) -> list[TextLine]:
         return [
-            Fact("what", f"{item.kind} {actions.orphan_name(item)}"),
+            Fact("what", f"{item.kind} {item.name}"),
             Fact("repository", item.repo or "unknown"),
             Fact("why", item.reason),
             Fact("then", _WORDS.get(str(item.action), str(item.action))),
@@ -89,9 +94,10 @@ class SweepScreen(Pick[Any]):
             lambda yes: self._apply(chosen) if yes else None,
         )
 
-    def _apply(self, chosen: list[Any]) -> None:
+    def _apply(self, chosen: list[Orphan]) -> None:
+        setting = self._setting
         self.app.jobs.start(  # type: ignore[attr-defined]
-            "sweeping", lambda ctx: actions.sweep(ctx, chosen), then=self._swept
+            "sweeping", lambda ctx: actions.sweep(ctx, setting, chosen), then=self._swept
         )
 
     def _swept(self, outcome: actions.Outcome) -> None:
