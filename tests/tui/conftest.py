@@ -113,7 +113,7 @@ class Stage:
         async def play() -> None:
             async with self.app.run_test(size=self.size, notifications=True) as pilot:
                 self.pilot = pilot
-                await self.until(lambda: self.board.snapshot.loaded)
+                await self.until(lambda: self.board.snapshot.loaded and self.configured)
                 await story(pilot)
 
         asyncio.run(play())
@@ -139,6 +139,10 @@ class Stage:
     @property
     def board(self) -> BoardScreen:
         return self.app.board
+
+    @property
+    def configured(self) -> bool:
+        return "reading the configuration" not in self.app.jobs.unfinished()
 
     @property
     def on_board(self) -> bool:
