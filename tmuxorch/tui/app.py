@@ -48,8 +48,13 @@ class TmuxorchApp(App[None]):
 
     def __init__(self, setting: Setting, prepare: Work | None = None) -> None:
         super().__init__()
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
+        # Before it runs: a change of theme reads all styles anew.
+        self.theme = setting.theme or theme_for(setting.environ)
         self.setting = setting
         self._prepare = prepare
+        self.configured = False
         self.board = MainScreen()
         self.terminal: Terminal = RealTerminal(self)
         self.jobs = Jobs(self._open_context, self._post)
@@ -63,9 +68,6 @@ class TmuxorchApp(App[None]):
         return self.board
 
     def on_mount(self) -> None:
-        for theme in (DARK, LIGHT):
-            self.register_theme(theme)
-        self.theme = self.setting.theme or theme_for(self.setting.environ)
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, self.exit)
         # After the first frame: a newcomer sees the screen before anything is looked up.
@@ -91,6 +93,7 @@ class TmuxorchApp(App[None]):
             self.jobs.start("making the agents", self._prepare)
 
     def _take_config(self, config: Config) -> None:
+        self.configured = True
         found = config.keys if self.setting.keys is None else self.setting.keys
         self.setting = replace(self.setting, keys=found, tmux_timeout_s=config.tmux.timeout_s)
         self.set_keymap({k: v for k, v in found.items() if k in keys.NAMES})

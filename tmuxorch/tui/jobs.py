@@ -64,9 +64,6 @@ class Jobs:
         self._running[thread] = about
         thread.start()
 
-    def unfinished(self) -> list[str]:
-        return list(self._running.values())
-
     def wait(self, say: Callable[[str], object]) -> None:
         """Wait for what is not finished yet, saying what it is."""
         for thread, about in list(self._running.items()):
