@@ -191,6 +191,10 @@ class Store:
         """A number that changes when another connection has written."""
         return int(self._read("PRAGMA data_version")[0][0])
 
+    def version(self) -> tuple[int, int]:
+        """A value that changes when anybody has written, this connection too."""
+        return self.data_version(), self._db.total_changes
+
     def bury(self, agent: Agent, entry: HistoryEntry, *, step: str) -> Agent:
         """Write the history row and the end of the agent in one transaction.
 

@@ -15,7 +15,7 @@ from functools import partial
 
 from tmuxorch.adapters import procfs
 from tmuxorch.adapters.watchfile import poke
-from tmuxorch.core.observation import Alive, AtStake, Dead, NothingAtStake, Unknown
+from tmuxorch.core.observation import Alive, AtStake, Dead, NothingAtStake, Unknown, WindowSeen
 from tmuxorch.core.reconcile import Action, Policy, Verdict, decide
 from tmuxorch.errors import StateConflict, TmuxorchError
 from tmuxorch.model import Agent, AgentId, DeadPolicy, Kind, ProcessId, State
@@ -83,6 +83,8 @@ class Health:
         self.again: set[AgentId] = set()
         self.unsure: set[AgentId] = set()
         self._me = procfs.identify_self()
+        self._version: tuple[int, int] | None = None
+        self._known: list[Agent] = []
         self._open_context = open_context
         self._stakes: dict[AgentId, StakeFact] = {}
         self._stakes_at: dict[AgentId, tuple[float | None, float]] = {}
@@ -110,7 +112,7 @@ class Health:
         if self._is_unsettled():
             self.soon_s = GRACE_S / 4
             return 0
-        agents = self.ctx.store.agents()
+        agents = self._agents()
         if only is not None:
             agents = [agent for agent in agents if agent.id in only]
         seen = self._looks.look(agents, everything=only is None)
@@ -164,6 +166,14 @@ class Health:
 
     # -- what is remembered ------------------------------------------------------
 
+    def _agents(self) -> list[Agent]:
+        """The recorded agents, read again only if somebody has written."""
+        version = self.ctx.store.version()
+        if version != self._version:
+            self._known = self.ctx.store.agents()
+            self._version = version
+        return self._known
+
     def _is_unsettled(self) -> bool:
         """Whether the machine has just slept, or its clock was set."""
         wall, monotonic = self.ctx.clock(), time.monotonic()
@@ -184,9 +194,10 @@ class Health:
         for agent in agents:
             if agent.state is not State.RUNNING:
                 continue
-            for fact in (seen[agent.id].process, seen[agent.id].shim):
-                if isinstance(fact, Alive):
-                    keep[fact.process] = agent.id
+            if agent.process is not None and isinstance(seen[agent.id].process, Alive):
+                keep[agent.process] = agent.id
+                if isinstance(seen[agent.id].window, WindowSeen) and agent.shim is not None:
+                    keep[agent.shim] = agent.id
         servers = {agent.place.server for agent in agents if agent.place is not None}
         keep |= {s: None for s in servers if isinstance(procfs.observe_process(s), Alive)}
         self.alive = keep
