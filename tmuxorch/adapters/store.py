@@ -332,6 +332,16 @@ class Store:
         rows = self._read("SELECT value FROM meta WHERE key = ?", key)
         return str(rows[0]["value"]) if rows else None
 
+    def find_damage(self) -> str | None:
+        """What SQLite finds wrong with its file; None if it is whole."""
+        said = str(self._read("PRAGMA quick_check(1)")[0][0])
+        return None if said == "ok" else said
+
+    def take_id(self, store_id: str) -> None:
+        """Be the store that the marks out there name; for one that was made anew."""
+        self.set_meta("store_id", store_id)
+        self.id = store_id
+
     def set_meta(self, key: str, value: str) -> None:
         with self._write() as db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [key, value])

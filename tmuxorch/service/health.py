@@ -98,7 +98,7 @@ class Health:
         self._failures: dict[AgentId, tuple[int, float]] = {}
         self._clocks = (ctx.clock(), time.monotonic())
         self._trusted_from = 0.0
-        self._again_s = LOOK_AGAIN_S / 2
+        self._tries: dict[AgentId, int] = {}
 
     def look(self, only: Collection[AgentId] | None = None) -> int:
         """One pass over all agents or `only` these; 0 if there was nothing to do or wait for.
@@ -136,13 +136,20 @@ class Health:
             elif verdict.action in _SLOW:
                 done += self._do_beside(config, agent, verdict)
         restarts = {a.id: a.restart_at - now for a in agents if a.restart_at and a.restart_at > now}
-        self._plan_next(again, restarts)
+        self._plan_next({a.id for a in agents}, again, restarts)
         return done
 
-    def _plan_next(self, again: set[AgentId], restarts_s: dict[AgentId, float]) -> None:
+    def _plan_next(
+        self, looked: set[AgentId], again: set[AgentId], restarts_s: dict[AgentId, float]
+    ) -> None:
         """When to look again, and at whom: soon where two looks are needed, but ever less so."""
-        self._again_s = min(self._again_s * 2, PASS_S) if again else LOOK_AGAIN_S / 2
-        self.soon_s = min([self._again_s if again else PASS_S, *restarts_s.values()])
+        for agent_id in looked - self.unsure:
+            self._tries.pop(agent_id, None)
+        waits_s = dict(restarts_s)
+        for agent_id in again:
+            tries = self._tries[agent_id] = self._tries.get(agent_id, 0) + 1
+            waits_s[agent_id] = min(LOOK_AGAIN_S * 2.0 ** min(tries - 1, 10), PASS_S)
+        self.soon_s = min([PASS_S, *waits_s.values()])
         self.again = again | {a for a, wait_s in restarts_s.items() if wait_s <= self.soon_s}
 
     def is_busy(self) -> bool:
@@ -185,7 +192,7 @@ class Health:
         self.alive = keep
 
     def _forget_all_but(self, known: set[AgentId]) -> None:
-        for memory in (self._stakes, self._stakes_at, self._failures):
+        for memory in (self._stakes, self._stakes_at, self._failures, self._tries):
             for gone in memory.keys() - known:
                 del memory[gone]
 

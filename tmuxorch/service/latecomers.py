@@ -15,11 +15,18 @@ class LateWork(CannotSave):
 
 
 def now_ns(trash: str) -> int:
-    """The time by the clock that stamps files where the worktree is, which may be a server's."""
+    """The time by the clock that stamps files where the worktree is, which may be a server's.
+
+    0, to which everything is late, where there is no place for worktrees.
+    """
     directory = os.path.dirname(trash)
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    os.utime(directory)
-    return os.stat(directory).st_ctime_ns
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(directory, 0o700)
+        os.utime(directory)
+        return os.stat(directory).st_ctime_ns
+    except OSError:
+        return 0
 
 
 def refuse(moved: str, since_ns: int) -> None:
