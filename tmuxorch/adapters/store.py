@@ -76,10 +76,10 @@ class Store:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                _roll_back(self._db)
                 raise
-            self._db.execute("COMMIT")
 
     def _read(self, sql: str, *args: object) -> list[sqlite3.Row]:
         with _translated(self.state_dir):
@@ -367,10 +367,24 @@ def open_store(state_dir: str) -> Store:
 
 def open_store_for_reading(state_dir: str) -> Store | None:
     """Open an existing store, or None where none was ever made."""
-    path = os.path.join(state_dir, "tmuxorch.db")
-    if not os.path.exists(path) and not os.path.exists(os.path.join(state_dir, MARKER)):
-        return None
-    return open_store(state_dir)
+    with _translated(state_dir):
+        there = [_is_there(os.path.join(state_dir, name)) for name in ("tmuxorch.db", MARKER)]
+    return open_store(state_dir) if any(there) else None
+
+
+def _is_there(path: str) -> bool:
+    """Not `os.path.exists`, which says no to a directory that it may not look into."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    """On a full disk SQLite has done so itself, and a second time would hide why."""
+    if db.in_transaction:
+        db.execute("ROLLBACK")
 
 
 def _connect(path: str, mode: str) -> sqlite3.Connection:
@@ -419,7 +433,7 @@ def _migrate(db: sqlite3.Connection, state_dir: str) -> None:
             f.write("the store beside this file has been in use\n")
         db.execute("COMMIT")
     except BaseException:
-        db.execute("ROLLBACK")
+        _roll_back(db)
         raise
     os.chmod(os.path.join(state_dir, "tmuxorch.db"), 0o600)
 

@@ -62,7 +62,7 @@ class Verbs(click.Group):
 
             near = difflib.get_close_matches(name, VERBS, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"there is no command {name!r}{hint} (see tmuxorch --help)", ctx)
+            raise click.UsageError(f"there is no command {name!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
