@@ -6,8 +6,13 @@ library (no typing, no pathlib).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+    from tmuxorch.values import dataclass
 
 
 class AgentId(str):

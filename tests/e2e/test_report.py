@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from typing import Any
@@ -87,20 +86,16 @@ def test_a_restart_forgets_what_was_reported(world: World) -> None:
 
 def test_the_command_line_of_a_hook_imports_nothing_heavy(world: World) -> None:
     made = world.new("-n", "a", *SLEEP)
-    script = (
-        "import atexit, json, sys\n"
-        "atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
-        "from tmuxorch.cli.main import main\n"
-        "main(['report', 'idle'])\n"
-    )
     done = subprocess.run(
-        [sys.executable, "-c", script],
+        [sys.executable, "-X", "importtime", "-m", "tmuxorch", "report", "idle"],
         env={**world.environ, **own(made)},
         capture_output=True,
         text=True,
         check=True,
     )
-    modules = {name.partition(".")[0] for name in json.loads(done.stderr)}
+    modules = {
+        line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()
+    }
     assert "sqlite3" in modules
     assert not modules & HEAVY
     assert status(world) == "idle"

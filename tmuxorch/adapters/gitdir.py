@@ -7,9 +7,14 @@ files do not plainly tell.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from tmuxorch.errors import NoRepository
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+    from tmuxorch.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

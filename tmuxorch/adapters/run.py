@@ -7,9 +7,10 @@ import select
 import selectors
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 # A program that has ended may leave a child (a hook's daemon) that holds its output open
@@ -73,6 +74,27 @@ def run(
             if pipe is not None:
                 pipe.close()
     return Completed(process.returncode, stdout, stderr)
+
+
+@contextmanager
+def alongside(work: Callable[[], object]) -> Iterator[None]:
+    """Do `work` while the block runs; what it raises comes out at the block's end."""
+    failures: list[BaseException] = []
+
+    def do() -> None:
+        try:
+            work()
+        except BaseException as failure:  # noqa: BLE001 -- raised again in the caller's thread
+            failures.append(failure)
+
+    thread = threading.Thread(target=do)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 def _exchange(

@@ -7,7 +7,6 @@ import os
 import sqlite3
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 
 from tmuxorch.errors import NameTaken, StateConflict, StoreUnusable
 from tmuxorch.model import (
@@ -29,7 +28,10 @@ from tmuxorch.model import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from dataclasses import dataclass
     from typing import Any
+else:
+    from tmuxorch.values import dataclass
 
 BUSY_TIMEOUT_S = 30.0
 SCHEMA_VERSION = 4
@@ -99,7 +101,7 @@ class Store:
 
     def add(self, agent: Agent) -> None:
         """Record a new agent; `NameTaken` if a live one of that repository has its name."""
-        columns = _columns({f.name: getattr(agent, f.name) for f in fields(agent)})
+        columns = _columns({name: getattr(agent, name) for name in agent.__match_args__})
         try:
             with self._write() as db:
                 db.execute(_insert("agents", columns), list(columns.values()))
@@ -195,7 +197,7 @@ class Store:
         Idempotent: the agent's id is the row's key, so a second burial changes nothing but
         adds where work is that was saved only then.
         """
-        columns = _columns({f.name: getattr(entry, f.name) for f in fields(entry)})
+        columns = _columns({name: getattr(entry, name) for name in entry.__match_args__})
         with self._write() as db:
             db.execute(
                 _insert("history", columns) + _KEEP_FIRST_BURIAL,
@@ -329,6 +331,16 @@ class Store:
     def meta(self, key: str) -> str | None:
         rows = self._read("SELECT value FROM meta WHERE key = ?", key)
         return str(rows[0]["value"]) if rows else None
+
+    def find_damage(self) -> str | None:
+        """What SQLite finds wrong with its file; None if it is whole."""
+        said = str(self._read("PRAGMA quick_check(1)")[0][0])
+        return None if said == "ok" else said
+
+    def take_id(self, store_id: str) -> None:
+        """Be the store that the marks out there name; for one that was made anew."""
+        self.set_meta("store_id", store_id)
+        self.id = store_id
 
     def set_meta(self, key: str, value: str) -> None:
         with self._write() as db:
@@ -479,6 +491,10 @@ def _columns(values: dict[str, Any]) -> dict[str, Any]:
     return columns
 
 
+def _tuple(text: str) -> tuple[Any, ...]:
+    return () if text == "[]" else tuple(json.loads(text))
+
+
 def _process(text: str | None) -> ProcessId | None:
     return None if text is None else ProcessId.parse(text)
 
@@ -507,9 +523,9 @@ def _agent(row: sqlite3.Row) -> Agent:
         branch_made=bool(values["branch_made"]),
         keep_branch=bool(values["keep_branch"]),
         stopped=bool(values["stopped"]),
-        command=tuple(json.loads(values["command"])),
-        copied=tuple(json.loads(values["copied"])),
-        deaths=tuple(json.loads(values["deaths"])),
+        command=_tuple(values["command"]),
+        copied=_tuple(values["copied"]),
+        deaths=_tuple(values["deaths"]),
         process=_process(values["process"]),
         shim=_process(values["shim"]),
         owner=_process(values["owner"]),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 
 from tmuxorch.adapters import procfs
 from tmuxorch.core.observation import Alive
@@ -19,7 +18,10 @@ from tmuxorch.model import ProcessId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dataclasses import dataclass
     from typing import Self
+else:
+    from tmuxorch.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ VERBS = {
     "why": "what was seen of one agent, and done about it",
     "events": "the decision log of all agents",
     "watch": "the health loop",
+    "doctor": "is everything well?",
     "report": "say what an agent is doing, from its own hooks",
     "init": "write a commented configuration",
     "config": "show the effective configuration",

@@ -34,8 +34,9 @@ def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> 
     if as_json:
         import json
 
-        rows = [view.agent_json(a, *s) for a, s in zip(agents, seen, strict=True)]
-        sys.stdout.write(json.dumps(rows, indent=1) + "\n")
+        # An agent a line: json indents in Python, and encodes a plain line in C.
+        rows = [json.dumps(view.agent_json(a, *s)) for a, s in zip(agents, seen, strict=True)]
+        sys.stdout.write("[" + ",\n ".join(rows) + "]\n")
     else:
         sys.stdout.write(_table(agents, seen, root))
         if agents and not observe_watcher(state_dir).alive:

@@ -7,6 +7,7 @@ to the full command line.
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -24,14 +25,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args[:1] == ["ls"] and _FAST_LS.issuperset(args[1:]):
         from tmuxorch.cli.ls import list_agents
 
-        sys.exit(
+        _leave(
             guarded(lambda: list_agents(as_json="--json" in args, everywhere="--all" in args), args)
         )
-
     if args[:1] == ["report"] and len(args) == 2 and not args[1].startswith("-"):
         from tmuxorch.cli.report import report_own
 
-        sys.exit(guarded(lambda: report_own(args[1]), args))
+        _leave(guarded(lambda: report_own(args[1]), args))
 
     def full() -> int:
         from tmuxorch.cli.app import run
@@ -39,3 +39,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         return run(args)
 
     sys.exit(guarded(full, args))
+
+
+def _leave(status: int) -> None:
+    """End at once: there is nothing to tidy up, and Python's own farewell takes a while."""
+    sys.stderr.flush()
+    os._exit(status)

@@ -6,9 +6,13 @@ for a thing that is gone. `tmuxorch ls` imports this module: no typing at run ti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tmuxorch.model import Exit, Place, ProcessId, Status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+    from tmuxorch.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

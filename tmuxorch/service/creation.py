@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tmuxorch import config as configuration
 from tmuxorch.adapters import git, procfs, rundir
-from tmuxorch.adapters.run import Timeout, run
+from tmuxorch.adapters.run import Timeout, alongside, run
 from tmuxorch.core import naming
 from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed, TmuxorchError
 from tmuxorch.model import Agent, AgentId, Kind, Reason, State, Status
@@ -61,8 +61,8 @@ def create(
 ) -> Agent:
     """Make a worker and return it running; on failure nothing of it is left."""
     ctx.check_tmux()
-    ctx.tmux().check_answers()
-    plan = _plan(ctx, config, request)
+    with alongside(ctx.tmux().check_answers):
+        plan = _plan(ctx, config, request)
     agent = _record(ctx, request, plan.agent)
     plan = replace(plan, agent=agent)
     try:

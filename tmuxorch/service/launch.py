@@ -86,8 +86,7 @@ def wait_started(ctx: Context, agent: Agent, fifo: int) -> Started:
         ended = rundir.read_exit(directory)
         if ended is not None:
             raise StartFailed(f"{agent.name} could not start: {_said(ended)}; nothing was left")
-        rundir.wait_poke(fifo, 1.0)
-        if ctx.tmux(agent.socket).find_pane(agent.id) is None:
+        if not rundir.wait_poke(fifo, 1.0) and ctx.tmux(agent.socket).find_pane(agent.id) is None:
             break
     raise StartFailed(
         f"{agent.name} did not start: its window went away before its program ran; "

@@ -138,7 +138,7 @@ def _check_committed(agent: Agent, *, commit: bool) -> None:
 
 
 def _uncommitted(stake: Stake) -> Stake:
-    return replace(stake, commits=(), stashes=(), ignored=(), operation=None)
+    return replace(stake, commits=(), stashes=(), ignored=(), operation=None, processes=())
 
 
 def _work(repo: Repo, agent: Agent) -> str:

@@ -64,6 +64,9 @@ def _strangers(agent: Agent) -> tuple[Member, ...]:
         since_ticks=agent.shim.ticks if agent.shim is not None else None,
     )
     own = {member.process for member in family}
+    inside = any(processes.is_ancestor_of_us(p.pid) for p in (agent.shim, agent.process) if p)
+    if inside:  # the family as this command sees it leaves out what the command hangs from
+        users = tuple(u for u in users if not processes.is_ancestor_of_us(u.process.pid))
     return tuple(user for user in users if user.process not in own)
 
 
