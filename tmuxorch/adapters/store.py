@@ -130,11 +130,14 @@ class Store:
         sets = ", ".join(f"{name} = ?" for name in columns)
         marks = ", ".join("?" * len(expected))
         with self._write() as db:
-            changed = db.execute(
-                f"UPDATE agents SET {sets} WHERE id = ? AND state IN ({marks}) AND owner IS ?"
-                " RETURNING *",
-                [*columns.values(), agent.id, *expected, _text(agent.owner)],
-            ).fetchall()
+            try:
+                changed = db.execute(
+                    f"UPDATE agents SET {sets} WHERE id = ? AND state IN ({marks}) AND owner IS ?"
+                    " RETURNING *",
+                    [*columns.values(), agent.id, *expected, _text(agent.owner)],
+                ).fetchall()
+            except sqlite3.IntegrityError as e:  # the one rule a change can break
+                raise NameTaken(f"the name {changes.get('name')!r} is taken in {agent.repo}") from e
             if not changed:
                 raise StateConflict(
                     f"{agent.name} was changed by another command meanwhile; "

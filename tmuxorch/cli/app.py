@@ -37,6 +37,7 @@ VERBS = {
     "init": "write a commented configuration",
     "config": "show the effective configuration",
     "completion": "print shell completion",
+    "demo": "six scripted agents in a throw-away repository",
 }
 
 
@@ -161,7 +162,12 @@ def name_argument(f: Any) -> Any:
 def app(ctx: click.Context) -> None:
     """Run many coding agents side by side in tmux, each on its own git worktree."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            click.echo(ctx.get_help())
+            return
+        from tmuxorch.cli.screen import open_screen
+
+        ctx.exit(open_screen(ctx.obj))
 
 
 def run(args: Sequence[str]) -> int:
