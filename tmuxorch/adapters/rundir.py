@@ -11,6 +11,7 @@ import select
 import shutil
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from tmuxorch import shim
 from tmuxorch.core.observation import Ended, Started
@@ -91,14 +92,30 @@ def read_exit(directory: str) -> Ended | None:
     return Ended(None, fields.get("error", "unknown error"), at)
 
 
-def read_environ(directory: str) -> dict[str, str] | None:
-    """The environment that the agent was started with, as its person had it."""
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What the agent was started with: its command, and the environment as its person had it."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+
+
+def read_launch(directory: str) -> Launch | None:
     try:
         with open(os.path.join(directory, "launch"), "rb") as f:
-            pairs = shim.decode_launch(f.read())
+            pairs = [(key, os.fsdecode(value)) for key, value in shim.decode_launch(f.read())]
     except (OSError, ValueError):
         return None
-    return dict(os.fsdecode(value).partition("=")[::2] for key, value in pairs if key == "env")
+    env = dict(value.partition("=")[::2] for key, value in pairs if key == "env")
+    return Launch(tuple(value for key, value in pairs if key == "arg"), env)
+
+
+def read_task(directory: str) -> str | None:
+    try:
+        with open(task_file(directory), encoding="utf-8", errors="replace") as f:
+            return f.read()
+    except OSError:
+        return None
 
 
 def task_file(directory: str) -> str:

@@ -76,10 +76,10 @@ class Store:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                _roll_back(self._db)
                 raise
-            self._db.execute("COMMIT")
 
     def _read(self, sql: str, *args: object) -> list[sqlite3.Row]:
         with _translated(self.state_dir):
@@ -193,6 +193,10 @@ class Store:
     def data_version(self) -> int:
         """A number that changes when another connection has written."""
         return int(self._read("PRAGMA data_version")[0][0])
+
+    def version(self) -> tuple[int, int]:
+        """A value that changes when anybody has written, this connection too."""
+        return self.data_version(), self._db.total_changes
 
     def bury(self, agent: Agent, entry: HistoryEntry, *, step: str) -> Agent:
         """Write the history row and the end of the agent in one transaction.
@@ -335,6 +339,16 @@ class Store:
         rows = self._read("SELECT value FROM meta WHERE key = ?", key)
         return str(rows[0]["value"]) if rows else None
 
+    def find_damage(self) -> str | None:
+        """What SQLite finds wrong with its file; None if it is whole."""
+        said = str(self._read("PRAGMA quick_check(1)")[0][0])
+        return None if said == "ok" else said
+
+    def take_id(self, store_id: str) -> None:
+        """Be the store that the marks out there name; for one that was made anew."""
+        self.set_meta("store_id", store_id)
+        self.id = store_id
+
     def set_meta(self, key: str, value: str) -> None:
         with self._write() as db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [key, value])
@@ -356,10 +370,24 @@ def open_store(state_dir: str) -> Store:
 
 def open_store_for_reading(state_dir: str) -> Store | None:
     """Open an existing store, or None where none was ever made."""
-    path = os.path.join(state_dir, "tmuxorch.db")
-    if not os.path.exists(path) and not os.path.exists(os.path.join(state_dir, MARKER)):
-        return None
-    return open_store(state_dir)
+    with _translated(state_dir):
+        there = [_is_there(os.path.join(state_dir, name)) for name in ("tmuxorch.db", MARKER)]
+    return open_store(state_dir) if any(there) else None
+
+
+def _is_there(path: str) -> bool:
+    """Not `os.path.exists`, which says no to a directory that it may not look into."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    """On a full disk SQLite has done so itself, and a second time would hide why."""
+    if db.in_transaction:
+        db.execute("ROLLBACK")
 
 
 def _connect(path: str, mode: str) -> sqlite3.Connection:
@@ -408,7 +436,7 @@ def _migrate(db: sqlite3.Connection, state_dir: str) -> None:
             f.write("the store beside this file has been in use\n")
         db.execute("COMMIT")
     except BaseException:
-        db.execute("ROLLBACK")
+        _roll_back(db)
         raise
     os.chmod(os.path.join(state_dir, "tmuxorch.db"), 0o600)
 

@@ -32,6 +32,7 @@ VERBS = {
     "why": "what was seen of one agent, and done about it",
     "events": "the decision log of all agents",
     "watch": "the health loop",
+    "doctor": "is everything well?",
     "report": "say what an agent is doing, from its own hooks",
     "init": "write a commented configuration",
     "config": "show the effective configuration",
@@ -62,7 +63,7 @@ class Verbs(click.Group):
 
             near = difflib.get_close_matches(name, VERBS, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"there is no command {name!r}{hint} (see tmuxorch --help)", ctx)
+            raise click.UsageError(f"there is no command {name!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -138,8 +138,8 @@ def _close(ctx: Context, config: Config, agent: Agent) -> None:
 
 def _restart(ctx: Context, config: Config, agent: Agent) -> None:
     """Start a persistent agent again; a start that fails is one more death."""
-    environ = rundir.read_environ(ctx.run_dir(agent.id)) or ctx.environ
-    own = replace(ctx, environ=environ, socket=agent.socket)
+    launch = rundir.read_launch(ctx.run_dir(agent.id))
+    own = replace(ctx, environ=launch.env if launch else ctx.environ, socket=agent.socket)
     try:
         running.restart(own, _config(ctx, agent) or config, agent, fresh=False)
     except StateConflict:

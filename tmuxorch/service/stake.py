@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass
 from tmuxorch.adapters import git
 from tmuxorch.adapters.git import Commit, Repo, Status
 from tmuxorch.adapters.git.index import (
-    SUBMODULE,
     IndexEntry,
     observe_hidden_changes,
     observe_special_entries,
 )
-from tmuxorch.adapters.git.status import IGNORED, UNTRACKED
+from tmuxorch.adapters.git.status import IGNORED, SUBMODULE, UNTRACKED
 
 SHOWN = 5
 # What git leaves in a worktree's own directory while it waits for the person.

@@ -11,7 +11,6 @@ from tmuxorch.adapters.git.call import git
 from tmuxorch.adapters.git.filters import ask_despite_filters
 from tmuxorch.adapters.gitdir import git_dir
 
-SUBMODULE = "160000"
 # By the length of the repository's object names: SHA-1, SHA-256.
 EMPTY_BLOB = {
     40: "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",

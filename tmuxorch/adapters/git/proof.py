@@ -7,8 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from tmuxorch.adapters.git.index import SUBMODULE
-from tmuxorch.adapters.git.status import UNTRACKED, Entry, Status
+from tmuxorch.adapters.git.status import SUBMODULE, UNTRACKED, Entry, Status
 from tmuxorch.errors import CannotSave
 
 

@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from tmuxorch.adapters.git.call import git
 from tmuxorch.adapters.git.filters import ask_despite_filters
 
+SUBMODULE = "160000"
 UNTRACKED, IGNORED = "??", "!!"
 FORMAT = ("--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames")
 # Neither the person's nor the repository's settings may hide a file.
@@ -57,6 +59,26 @@ def observe_status(
         branch=None if branch == "(detached)" else branch,
         entries=tuple(_entries(records[2:])),
     )
+
+
+def observe_index(
+    worktree: str, *options: str, env: Mapping[str, str] | None = None
+) -> Status | None:
+    """The same of the index alone, against HEAD: no file is looked at; None without a commit."""
+    asked = ("rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
+    done = git(worktree, *asked, ok=(0, 128))
+    if done.returncode != 0:
+        return None
+    head, name = os.fsdecode(done.stdout).splitlines()
+    shown = ("diff-index", "--cached", "--raw", "-z", "--no-renames", "--ignore-submodules=none")
+    records = iter(os.fsdecode(git(worktree, *options, *shown, head, env=env).stdout).split("\0"))
+    entries = []
+    for about, path in zip(records, records, strict=False):
+        _, mode, _, oid, letter = about.split(" ")
+        submodule = "S..." if mode == SUBMODULE else "N..."
+        entries.append(Entry(path, f"{letter}.", submodule, mode, oid))
+    branch = name.removeprefix("refs/heads/") if name != "HEAD" else None
+    return Status(head, branch, tuple(entries))
 
 
 def _entries(records: list[str]) -> Iterator[Entry]:

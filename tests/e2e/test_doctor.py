@@ -1,0 +1,120 @@
+"""Is everything well, and mending what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import World, wait_for
+from tests.e2e.test_watch_death import SLEEP, kill, listed, watch_once, write
+
+
+def examine(world: World, *args: str) -> tuple[int, dict[str, Any]]:
+    done = world.run("doctor", "--json", *args, ok=False)
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == (0 if found["ok"] else 1)
+    return done.returncode, {c["name"]: c for c in (*found["checks"], *found["agents"])}
+
+
+def test_a_machine_without_agents_is_well(world: World) -> None:
+    status, checks = examine(world)
+    assert status == 0, checks
+    assert checks["tmux"]["detail"].startswith("tmux ")
+    assert checks["git"]["detail"].startswith("git version ")
+    assert checks["watcher"]["detail"] == "none runs"
+
+
+def test_with_agents_a_missing_watcher_is_not_well(world: World) -> None:
+    world.new("-n", "a", *SLEEP)
+    status, checks = examine(world)
+    assert (status, checks["watcher"]["ok"]) == (1, False)
+    with world.watching():
+        status, checks = examine(world)
+    assert status == 0, checks
+    assert "last pass" in checks["watcher"]["detail"]
+    assert "process alive" in checks["a"]["detail"]
+
+
+def test_a_record_that_is_not_true_is_named_with_what_is_to_be_done(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    write(made)
+    kill(made)
+    _, checks = examine(world)
+    assert not checks["a"]["ok"]
+    assert checks["a"]["detail"].endswith("to do: end")
+    watch_once(world)
+    _, checks = examine(world)
+    assert checks["a"]["ok"]
+
+
+def test_a_worktree_deleted_by_hand_is_not_well(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    os.rename(made["worktree"], made["worktree"] + ".moved")
+    _, checks = examine(world)
+    assert "worktree gone" in checks["a"]["detail"]
+    assert not checks["a"]["ok"]
+
+
+@pytest.mark.parametrize("damage", ["lost", "empty", "garbage"])
+def test_a_lost_store_is_rebuilt_from_marks_and_nothing_is_deleted(
+    world: World, damage: str
+) -> None:
+    runs = world.new("a task\nof two lines", "-n", "runs", *SLEEP)
+    ended = world.new("-n", "ended", *SLEEP)
+    work = write(ended)
+    world.run("stop", "ended")
+    ours = {name: (world.state / name) for name in ("tmuxorch.db", "tmuxorch.db-wal")}
+    for path in ours.values():
+        if path.exists():
+            path.unlink()
+    if damage == "empty":
+        (world.state / "tmuxorch.db").touch()
+    elif damage == "garbage":
+        (world.state / "tmuxorch.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 8192)
+    refused = world.run("ls", ok=False)
+    assert refused.returncode == 1
+    assert world.run("sweep", "--apply", ok=False).returncode == 1
+    status, checks = examine(world)
+    assert status == 1
+    assert not checks["store_unusable"]["ok"]
+    examine(world, "--repair")
+    assert {name: state for name, (state, _) in listed(world).items()} == {
+        "runs": "running",
+        "ended": "exited",
+    }
+    [shown] = [a for a in world.json("ls") if a["name"] == "runs"]
+    assert (shown["id"], shown["task"]) == (runs["id"], "a task\nof two lines")
+    assert shown["process"] == runs["process"]
+    assert shown["tmux"] == runs["tmux"]
+    assert watch_once(world) == []
+    assert work.read_text() == "work\n"
+    world.run("send", "runs", "still there")
+    world.run("rm", "-y", "runs", "ended")
+    assert {e["name"] for e in world.json("history")} == {"runs", "ended"}
+    assert world.linked_worktrees() == []
+
+
+def test_repairing_what_is_whole_changes_nothing(world: World) -> None:
+    world.new("-n", "a", *SLEEP)
+    before = world.json("ls")
+    examine(world, "--repair")
+    assert world.json("ls") == before
+    assert list(world.state.glob("damaged-*")) == []
+
+
+def test_doctor_looks_without_waiting_for_a_stopped_tmux(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    server = int(world.tmux("display-message", "-p", "#{pid}"))
+    os.kill(server, signal.SIGSTOP)
+    try:
+        _, checks = examine(world)
+    finally:
+        os.kill(server, signal.SIGCONT)
+    assert "window unknown" in checks["a"]["detail"]
+    assert Path(made["worktree"]).is_dir()
+    wait_for(lambda: world.marked_panes() == [made["id"]])

@@ -1,0 +1,111 @@
+"""After a lost or damaged store: records made again from what carries our marks.
+
+The old files are moved aside, never deleted, and nothing that is found is changed: an agent
+that runs is recorded as running, all others as ended and kept for a person to look at.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+
+from tmuxorch.adapters import git, procfs, rundir
+from tmuxorch.adapters.store import MARKER, open_store
+from tmuxorch.core.observation import Alive
+from tmuxorch.errors import StoreUnusable, TmuxorchError
+from tmuxorch.model import Agent, State, Status
+from tmuxorch.service.orphan import Look
+from tmuxorch.service.orphaned_worktrees import adopted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmuxorch.adapters.git import Repo, Worktree
+    from tmuxorch.service.context import Context
+
+_FILES = ("tmuxorch.db", "tmuxorch.db-wal", "tmuxorch.db-shm", MARKER)
+
+
+def set_damaged_store_aside(state_dir: str) -> str | None:
+    """Move a store that cannot be used to a directory beside it; None if it can be used."""
+    try:
+        store = open_store(state_dir)
+        try:
+            if store.find_damage() is None:
+                return None
+        finally:
+            store.close()
+    except StoreUnusable:
+        pass
+    aside = os.path.join(state_dir, time.strftime("damaged-%Y%m%d-%H%M%S"))
+    os.makedirs(aside, mode=0o700, exist_ok=True)
+    for name in _FILES:
+        if os.path.lexists(os.path.join(state_dir, name)):
+            os.rename(os.path.join(state_dir, name), os.path.join(aside, name))
+    return aside
+
+
+def rebuild(ctx: Context) -> list[Agent]:
+    """Record every marked worktree that has no record; those that were added.
+
+    A store without agents takes over the id that the marks name, so that they are its own.
+    """
+    found = [
+        (repo, worktree)
+        for repo, worktree in Look(ctx).worktrees
+        if (worktree.locked_reason or "").startswith("tmuxorch:")
+    ]
+    stores = Counter((worktree.locked_reason or "").split(":")[1] for _, worktree in found)
+    if stores and ctx.store.id not in stores and not ctx.store.agents():
+        ctx.store.take_id(stores.most_common(1)[0][0])
+    own = f"tmuxorch:{ctx.store.id}:"
+    added = []
+    for repo, worktree in found:
+        marked = (worktree.locked_reason or "").removeprefix(own)
+        if (worktree.locked_reason or "").startswith(own) and ctx.store.agent(marked) is None:
+            agent = _recollect(ctx, repo, worktree)
+            ctx.store.add(agent)
+            ctx.store.record(agent, "rebuilt", f"{agent.worktree} carries our mark")
+            added.append(agent)
+    return added
+
+
+def _recollect(ctx: Context, repo: Repo, worktree: Worktree) -> Agent:
+    """All that the worktree, its run directory and tmux still tell of an agent."""
+    agent = adopted(ctx, repo, worktree)
+    directory = ctx.run_dir(agent.id)
+    started, launch = rundir.read_started(directory), rundir.read_launch(directory)
+    ended = rundir.read_exit(directory)
+    runs = started is not None and isinstance(procfs.observe_process(started.process), Alive)
+    pane = None
+    with suppress(TmuxorchError):  # the watcher will find the window
+        pane = ctx.tmux().find_pane(agent.id)
+    command = launch.argv if launch else ()
+    return replace(
+        agent,
+        name=launch.env.get("TMUXORCH_NAME", agent.name) if launch else agent.name,
+        task=rundir.read_task(directory) or "",
+        agent=os.path.basename(command[0]) if command else "unknown",
+        command=command,
+        state=State.RUNNING if runs else State.EXITED,
+        status=Status.WORKING if runs else Status.DONE,
+        branch_made=False,  # nobody knows, so it is never deleted
+        base=_main_branch(repo) or agent.base_commit,
+        reason=None,
+        owner=None,
+        socket=launch.env.get("TMUXORCH_SOCKET", ctx.socket) if launch else ctx.socket,
+        place=pane.place if pane is not None else None,
+        process=started.process if started else None,
+        shim=started.shim if started else None,
+        exit=None if runs or ended is None else ended.exit,
+        stopped=not runs,
+        started_at=started.at if started else None,
+        ended_at=None if runs else ctx.clock(),
+    )
+
+
+def _main_branch(repo: Repo) -> str | None:
+    done = git.git(repo.root, "symbolic-ref", "-q", "--short", "HEAD", ok=(0, 1, 128))
+    return done.stdout.decode().strip() or None
