@@ -151,11 +151,12 @@ def test_work_at_stake_is_named_saved_and_brought_back(world: World, screen: Scr
 def test_it_follows_the_size_of_the_terminal(world: World, screen: Screen) -> None:
     world.new("-n", "a", *READER)
     screen.open()
+    screen.wait_screen("working  a")
     for width, height in ((60, 15), (200, 50), (80, 24), (30, 6), (120, 30)):
         screen.tmux("resize-window", "-t", screen.session, "-x", str(width), "-y", str(height))
         if width >= 60:
             wait_for(lambda: "? help" in screen.screen().splitlines()[-1], what="the new size")
-            assert "working" in screen.screen()
+            screen.wait_screen("working")
     screen.quit()
 
 

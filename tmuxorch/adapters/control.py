@@ -35,7 +35,9 @@ class Control:
         self.is_gone = False
         self._process = subprocess.Popen(
             [
-                *(find_program(), "-u", "-S", socket, "-C", "attach-session"),
+                # -N: attaching would start a server where there is none, and a command that
+                # meets that one in its short life fails.
+                *(find_program(), "-u", "-N", "-S", socket, "-C", "attach-session"),
                 *("-f", "no-output,ignore-size", "-t", f"={HOME_SESSION}:"),
             ],
             env=outside_environment(),
