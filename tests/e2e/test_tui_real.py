@@ -153,7 +153,7 @@ def test_it_follows_the_size_of_the_terminal(world: World, screen: Screen) -> No
         screen.tmux("resize-window", "-t", screen.session, "-x", str(width), "-y", str(height))
         if width >= 60:
             wait_for(lambda: "? help" in screen.screen().splitlines()[-1], what="the new size")
-            assert "working" in screen.screen()
+            wait_for(lambda: "working" in screen.screen(), what="the list")
     screen.quit()
 
 
