@@ -91,6 +91,7 @@ class World:
             "TMUXORCH_WORKTREES_DIR": str(directory / "worktrees"),
             "TMUXORCH_CONFIG": str(directory / "config.toml"),
             "TMUXORCH_SOCKET": self.socket,
+            "TMUXORCH_WATCHER": "off",
         }
         os.environ.clear()  # the adapters hand on the environment they find
         os.environ.update(environ)

@@ -120,6 +120,8 @@ def test_no_buffer_of_ours_is_left_and_the_persons_own_stays(world: World) -> No
         (b"a\x00b", "NUL"),
         (b"\xff\xfe", "UTF-8"),
         (b"x" * (1024 * 1024 + 1), "1 MB"),
+        (b"", "the text is empty"),
+        (b"\n", "the text is empty"),
     ],
 )
 def test_a_text_that_a_terminal_would_obey_is_refused(world: World, data: bytes, word: str) -> None:

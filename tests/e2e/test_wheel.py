@@ -72,6 +72,8 @@ def test_commands_and_names_are_completed(world: World) -> None:
     assert complete(world, "tmuxorch sh") == ["show"]
     assert complete(world, "tmuxorch show ") == ["back", "fence", "front"]
     assert complete(world, "tmuxorch rm back f") == ["fence", "front"]
+    (world.home / "config.toml").write_text('[agents.clever]\ncommand = ["clever"]\n')
+    assert complete(world, "tmuxorch new -a cl") == ["claude", "clever"]
 
 
 def test_completion_without_any_state_is_silent_and_makes_nothing(world: World) -> None:

@@ -375,3 +375,16 @@ def test_an_agent_profile_from_the_config_gets_task_and_environment(world: World
 @pytest.mark.parametrize("command", ["config", "history"])
 def test_json_of_other_commands_is_json(world: World, command: str) -> None:
     json.loads(world.run(command, "--json").stdout)
+
+
+def test_empty_submodules_are_told_with_what_fills_them(world: World) -> None:
+    part = world.make_repo("part")
+    world.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(part), "part")
+    world.git("commit", "-q", "-m", "part")
+    said = world.run("new", "-n", "a", "--no-wait", "--", "sleep", "1000").stderr
+    assert "git submodule update --init" in said
+    (world.home / "config.toml").write_text(
+        '[setup]\nrun = ["git -c protocol.file.allow=always submodule update --init -q"]\n'
+    )
+    made = world.new("-n", "b", "--no-wait", "--", "sleep", "1000")
+    assert (Path(made["worktree"]) / "part" / "README").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
@@ -247,6 +248,25 @@ def test_the_same_report_is_written_again_only_after_a_while(store: Store) -> No
 def test_every_migration_is_counted(store: Store) -> None:
     assert len(MIGRATIONS) == SCHEMA_VERSION
     assert store._db.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION
+
+
+def test_a_disk_that_takes_no_more_is_named_and_got_over(store: Store) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(StoreUnusable, match=r"disk is full|disk I/O error"):
+            store.add(replace(make_agent(), task="x" * 1_000_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert store.agents() == []
+    store.add(make_agent())
+    assert len(store.agents()) == 1
+
+
+def test_a_directory_that_cannot_be_looked_into_is_not_an_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreUnusable):
+        open_store_for_reading(str(tmp_path / "file"))
 
 
 def _first_use(directory: str, number: int) -> None:

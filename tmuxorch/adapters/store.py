@@ -76,10 +76,10 @@ class Store:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                _roll_back(self._db)
                 raise
-            self._db.execute("COMMIT")
 
     def _read(self, sql: str, *args: object) -> list[sqlite3.Row]:
         with _translated(self.state_dir):
@@ -130,11 +130,14 @@ class Store:
         sets = ", ".join(f"{name} = ?" for name in columns)
         marks = ", ".join("?" * len(expected))
         with self._write() as db:
-            changed = db.execute(
-                f"UPDATE agents SET {sets} WHERE id = ? AND state IN ({marks}) AND owner IS ?"
-                " RETURNING *",
-                [*columns.values(), agent.id, *expected, _text(agent.owner)],
-            ).fetchall()
+            try:
+                changed = db.execute(
+                    f"UPDATE agents SET {sets} WHERE id = ? AND state IN ({marks}) AND owner IS ?"
+                    " RETURNING *",
+                    [*columns.values(), agent.id, *expected, _text(agent.owner)],
+                ).fetchall()
+            except sqlite3.IntegrityError as e:  # the one rule a change can break
+                raise NameTaken(f"the name {changes.get('name')!r} is taken in {agent.repo}") from e
             if not changed:
                 raise StateConflict(
                     f"{agent.name} was changed by another command meanwhile; "
@@ -190,6 +193,10 @@ class Store:
     def data_version(self) -> int:
         """A number that changes when another connection has written."""
         return int(self._read("PRAGMA data_version")[0][0])
+
+    def version(self) -> tuple[int, int]:
+        """A value that changes when anybody has written, this connection too."""
+        return self.data_version(), self._db.total_changes
 
     def bury(self, agent: Agent, entry: HistoryEntry, *, step: str) -> Agent:
         """Write the history row and the end of the agent in one transaction.
@@ -363,10 +370,24 @@ def open_store(state_dir: str) -> Store:
 
 def open_store_for_reading(state_dir: str) -> Store | None:
     """Open an existing store, or None where none was ever made."""
-    path = os.path.join(state_dir, "tmuxorch.db")
-    if not os.path.exists(path) and not os.path.exists(os.path.join(state_dir, MARKER)):
-        return None
-    return open_store(state_dir)
+    with _translated(state_dir):
+        there = [_is_there(os.path.join(state_dir, name)) for name in ("tmuxorch.db", MARKER)]
+    return open_store(state_dir) if any(there) else None
+
+
+def _is_there(path: str) -> bool:
+    """Not `os.path.exists`, which says no to a directory that it may not look into."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    """On a full disk SQLite has done so itself, and a second time would hide why."""
+    if db.in_transaction:
+        db.execute("ROLLBACK")
 
 
 def _connect(path: str, mode: str) -> sqlite3.Connection:
@@ -415,7 +436,7 @@ def _migrate(db: sqlite3.Connection, state_dir: str) -> None:
             f.write("the store beside this file has been in use\n")
         db.execute("COMMIT")
     except BaseException:
-        db.execute("ROLLBACK")
+        _roll_back(db)
         raise
     os.chmod(os.path.join(state_dir, "tmuxorch.db"), 0o600)
 

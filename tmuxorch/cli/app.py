@@ -37,6 +37,7 @@ VERBS = {
     "init": "write a commented configuration",
     "config": "show the effective configuration",
     "completion": "print shell completion",
+    "demo": "six scripted agents in a throw-away repository",
 }
 
 
@@ -62,7 +63,7 @@ class Verbs(click.Group):
 
             near = difflib.get_close_matches(name, VERBS, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"there is no command {name!r}{hint} (see tmuxorch --help)", ctx)
+            raise click.UsageError(f"there is no command {name!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -161,7 +162,12 @@ def name_argument(f: Any) -> Any:
 def app(ctx: click.Context) -> None:
     """Run many coding agents side by side in tmux, each on its own git worktree."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            click.echo(ctx.get_help())
+            return
+        from tmuxorch.cli.screen import open_screen
+
+        ctx.exit(open_screen(ctx.obj))
 
 
 def run(args: Sequence[str]) -> int:

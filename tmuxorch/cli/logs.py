@@ -83,5 +83,6 @@ def new_lines(before: list[str], now: list[str]) -> list[str]:
     tail = before[-50:-1]
     for start in range(len(now) - len(tail), -1, -1):
         if now[start : start + len(tail)] == tail:
-            return now[start + len(tail) :]
+            rest = now[start + len(tail) :]
+            return rest[1:] if rest[:1] == before[-1:] else rest
     return now

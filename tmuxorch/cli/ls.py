@@ -7,14 +7,12 @@ import sys
 import time
 
 from tmuxorch import paths
-from tmuxorch.adapters import procfs
 from tmuxorch.adapters.gitdir import locate
 from tmuxorch.adapters.store import open_store_for_reading
 from tmuxorch.adapters.watchfile import observe_watcher
 from tmuxorch.cli import paint
 from tmuxorch.core import view
-from tmuxorch.core.observation import Dead
-from tmuxorch.model import State
+from tmuxorch.service.looking import look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,19 +46,6 @@ def repository_here() -> str | None:
     """The root of the repository around the current directory, if there is one."""
     found = locate(os.getcwd())
     return found.root if found else None
-
-
-def look(state_dir: str, agent: Agent) -> tuple[ProcessFact | None, Exit | None]:
-    """A fresh look at a recorded process and, if it is dead, at how it ended."""
-    if agent.process is None or agent.state is not State.RUNNING:
-        return None, agent.exit
-    fact = procfs.observe_process(agent.process)
-    if not isinstance(fact, Dead):
-        return fact, None
-    from tmuxorch.adapters import rundir
-
-    ended = rundir.read_exit(rundir.run_dir(state_dir, agent.id))
-    return fact, ended.exit if ended else None
 
 
 def _table(

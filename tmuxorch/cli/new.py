@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
 
 from tmuxorch import config as configuration
+from tmuxorch import paths
 from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
-from tmuxorch.errors import BadText, NotTrusted, UsageError
+from tmuxorch.errors import BadText, ConfigInvalid, NotTrusted, UsageError
 from tmuxorch.model import Kind
 from tmuxorch.service import creation
 from tmuxorch.service.leader import ensure_watcher
 
 
+def _complete_agent(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Names of agent profiles for the shell."""
+    try:
+        agents = configuration.load(paths.config_path(os.environ), None).agents
+    except ConfigInvalid:
+        return []
+    return sorted(name for name in agents if name.startswith(incomplete))
+
+
 @click.command("new", context_settings={"ignore_unknown_options": False})
 @click.argument("words", nargs=-1, metavar="[TASK] [-- CMD...]")
 @click.option("-n", "--name", help="Its name; default: made from the task.")
-@click.option("-a", "--agent", help="Which agent profile; default: defaults.agent of the config.")
+@click.option(
+    "-a",
+    "--agent",
+    shell_complete=_complete_agent,
+    help="Which agent profile; default: defaults.agent of the config.",
+)
 @click.option("-b", "--base", help="Branch, tag or commit to start from; default: where you are.")
 @click.option("--branch", help="Its branch; an existing one is worked on as it is.")
 @click.option("--kind", type=click.Choice([k.value for k in Kind]), help="Restarted when it dies?")

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TextIO
 
+CELL_MAX = 200
 _COLOURS = {
     "starting": "36",
     "working": "32",
@@ -43,7 +44,8 @@ def table(rows: Sequence[Sequence[str]], *, colours: bool, width: int | None = N
     """Aligned columns; the last one is cut to the terminal's width, a status is coloured."""
     if width is None:
         width = _terminal_width()
-    clean = [[harmless(cell) for cell in row] for row in rows]
+    # A task may be a book; 0 means that somebody wants to read it.
+    clean = [[harmless(cell if width == 0 else cell[:CELL_MAX]) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in clean) for i in range(len(clean[0]))]
     lines = []
     for row in clean:

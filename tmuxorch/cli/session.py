@@ -15,6 +15,7 @@ from tmuxorch.core import naming, view
 from tmuxorch.errors import AmbiguousName, UnknownName
 from tmuxorch.service import removed
 from tmuxorch.service.context import Context, open_context
+from tmuxorch.service.looking import look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Session:
 
     def look(self, agent: Agent) -> dict[str, Any]:
         """The agent's JSON with a fresh look at its process."""
-        return view.agent_json(agent, *ls.look(self.ctx.state_dir, agent))
+        return view.agent_json(agent, *look(self.ctx.state_dir, agent))
 
     def narrate(self, line: str) -> None:
         if not self.quiet:

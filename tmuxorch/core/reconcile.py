@@ -176,11 +176,21 @@ def _end(agent: Agent, seen: Observation, reason: Reason, what: str) -> Verdict:
 
 def _show(agent: Agent, seen: Observation, status: Status) -> Verdict:
     """SHOW only what the record does not say already."""
-    at = seen.window.activity_at if isinstance(seen.window, WindowSeen) else 0.0
-    moved = isinstance(seen.window, WindowSeen) and seen.window.place != agent.place
-    stale = at - (agent.last_activity_at or 0.0) >= ACTIVITY_STEP_S
-    same = status is agent.status and not moved and not stale
-    return Verdict(Action.LEAVE if same else Action.SHOW, facts(seen), status=status)
+    if status is agent.status and not (
+        isinstance(seen.window, WindowSeen)
+        and (_has_moved(agent, seen.window) or _is_stale(agent, seen.window))
+    ):
+        return Verdict(Action.LEAVE, "all is as recorded", status=status)
+    return Verdict(Action.SHOW, facts(seen), status=status)
+
+
+def _has_moved(agent: Agent, window: WindowSeen) -> bool:
+    old, new = agent.place, window.place
+    return old is None or (old.pane, old.window, old.session) != (new.pane, new.window, new.session)
+
+
+def _is_stale(agent: Agent, window: WindowSeen) -> bool:
+    return window.activity_at - (agent.last_activity_at or 0.0) >= ACTIVITY_STEP_S
 
 
 def reason_of(agent: Agent, exit_: Exit | None) -> Reason:

@@ -310,6 +310,11 @@ def _set_up(
     if setup.copy and not request.repo.bare:
         copied = git.copy_into_worktree(agent.repo, agent.worktree, setup.copy)
         agent = ctx.store.swap(agent, expect=[State.CREATING], copied=copied)
+    if not setup.run and os.path.exists(os.path.join(agent.worktree, ".gitmodules")):
+        ctx.narrate(
+            "its submodules are empty; to fill those of every new worker, put "
+            "`git submodule update --init` into setup.run of the configuration"
+        )
     environ = {**ctx.environ, "TMUXORCH_AGENT_ID": agent.id, "TMUXORCH_NAME": agent.name}
     for command in setup.run:
         ctx.narrate(f"setup: {command}")

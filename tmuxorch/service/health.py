@@ -15,7 +15,7 @@ from functools import partial
 
 from tmuxorch.adapters import procfs
 from tmuxorch.adapters.watchfile import poke
-from tmuxorch.core.observation import Alive, AtStake, Dead, NothingAtStake, Unknown
+from tmuxorch.core.observation import Alive, AtStake, Dead, NothingAtStake, Unknown, WindowSeen
 from tmuxorch.core.reconcile import Action, Policy, Verdict, decide
 from tmuxorch.errors import StateConflict, TmuxorchError
 from tmuxorch.model import Agent, AgentId, DeadPolicy, Kind, ProcessId, State
@@ -83,6 +83,8 @@ class Health:
         self.again: set[AgentId] = set()
         self.unsure: set[AgentId] = set()
         self._me = procfs.identify_self()
+        self._version: tuple[int, int] | None = None
+        self._known: list[Agent] = []
         self._open_context = open_context
         self._stakes: dict[AgentId, StakeFact] = {}
         self._stakes_at: dict[AgentId, tuple[float | None, float]] = {}
@@ -98,7 +100,7 @@ class Health:
         self._failures: dict[AgentId, tuple[int, float]] = {}
         self._clocks = (ctx.clock(), time.monotonic())
         self._trusted_from = 0.0
-        self._again_s = LOOK_AGAIN_S / 2
+        self._tries: dict[AgentId, int] = {}
 
     def look(self, only: Collection[AgentId] | None = None) -> int:
         """One pass over all agents or `only` these; 0 if there was nothing to do or wait for.
@@ -110,7 +112,7 @@ class Health:
         if self._is_unsettled():
             self.soon_s = GRACE_S / 4
             return 0
-        agents = self.ctx.store.agents()
+        agents = self._agents()
         if only is not None:
             agents = [agent for agent in agents if agent.id in only]
         seen = self._looks.look(agents, everything=only is None)
@@ -136,13 +138,20 @@ class Health:
             elif verdict.action in _SLOW:
                 done += self._do_beside(config, agent, verdict)
         restarts = {a.id: a.restart_at - now for a in agents if a.restart_at and a.restart_at > now}
-        self._plan_next(again, restarts)
+        self._plan_next({a.id for a in agents}, again, restarts)
         return done
 
-    def _plan_next(self, again: set[AgentId], restarts_s: dict[AgentId, float]) -> None:
+    def _plan_next(
+        self, looked: set[AgentId], again: set[AgentId], restarts_s: dict[AgentId, float]
+    ) -> None:
         """When to look again, and at whom: soon where two looks are needed, but ever less so."""
-        self._again_s = min(self._again_s * 2, PASS_S) if again else LOOK_AGAIN_S / 2
-        self.soon_s = min([self._again_s if again else PASS_S, *restarts_s.values()])
+        for agent_id in looked - self.unsure:
+            self._tries.pop(agent_id, None)
+        waits_s = dict(restarts_s)
+        for agent_id in again:
+            tries = self._tries[agent_id] = self._tries.get(agent_id, 0) + 1
+            waits_s[agent_id] = min(LOOK_AGAIN_S * 2.0 ** min(tries - 1, 10), PASS_S)
+        self.soon_s = min([PASS_S, *waits_s.values()])
         self.again = again | {a for a, wait_s in restarts_s.items() if wait_s <= self.soon_s}
 
     def is_busy(self) -> bool:
@@ -156,6 +165,14 @@ class Health:
         self.servers.close()
 
     # -- what is remembered ------------------------------------------------------
+
+    def _agents(self) -> list[Agent]:
+        """The recorded agents, read again only if somebody has written."""
+        version = self.ctx.store.version()
+        if version != self._version:
+            self._known = self.ctx.store.agents()
+            self._version = version
+        return self._known
 
     def _is_unsettled(self) -> bool:
         """Whether the machine has just slept, or its clock was set."""
@@ -177,15 +194,16 @@ class Health:
         for agent in agents:
             if agent.state is not State.RUNNING:
                 continue
-            for fact in (seen[agent.id].process, seen[agent.id].shim):
-                if isinstance(fact, Alive):
-                    keep[fact.process] = agent.id
+            if agent.process is not None and isinstance(seen[agent.id].process, Alive):
+                keep[agent.process] = agent.id
+                if isinstance(seen[agent.id].window, WindowSeen) and agent.shim is not None:
+                    keep[agent.shim] = agent.id
         servers = {agent.place.server for agent in agents if agent.place is not None}
         keep |= {s: None for s in servers if isinstance(procfs.observe_process(s), Alive)}
         self.alive = keep
 
     def _forget_all_but(self, known: set[AgentId]) -> None:
-        for memory in (self._stakes, self._stakes_at, self._failures):
+        for memory in (self._stakes, self._stakes_at, self._failures, self._tries):
             for gone in memory.keys() - known:
                 del memory[gone]
 

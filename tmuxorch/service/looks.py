@@ -90,7 +90,8 @@ class Looks:
         return Observation(
             window=self._window(agent, answer, pane),
             process=process,
-            shim=_fact(agent.shim),
+            # Of use only once the agent is dead; its own end is an event, not a fact to act on.
+            shim=None if isinstance(process, Alive) else _fact(agent.shim),
             # Words of an earlier run, before this one was begun, are not about this one.
             started=started if started is not None and started.at >= since else None,
             ended=ended if ended is not None and ended.at >= since else None,
@@ -130,5 +131,6 @@ def _fact(process: ProcessId | None) -> ProcessFact | None:
 def _pane(agent: Agent, answer: Answer | Unknown) -> Pane | None:
     """The agent's pane; where its window is linked into several sessions, the recorded one."""
     found = [] if isinstance(answer, Unknown) else answer.panes.get(agent.id, [])
-    same = [pane for pane in found if pane.place == agent.place]
-    return next(iter(same or found), None)
+    if len(found) > 1:
+        found = [pane for pane in found if pane.place == agent.place] or found
+    return found[0] if found else None

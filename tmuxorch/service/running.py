@@ -35,6 +35,8 @@ def find_pane(ctx: Context, agent: Agent) -> Pane:
 
 def send(ctx: Context, agent: Agent, text: str) -> None:
     """Paste the text as one message and submit it once; nothing in it is changed."""
+    if not text:
+        raise BadText("the text is empty, so nothing was sent")
     control = naming.find_control(text)
     if control is not None:
         index, what = control

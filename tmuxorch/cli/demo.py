@@ -1,0 +1,31 @@
+"""`tmuxorch demo`: six scripted agents in a throw-away repository."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from tmuxorch.errors import NeedsTerminal
+from tmuxorch.service import demo
+
+
+@click.command("demo")
+def command() -> int:
+    """Try every key on six scripted agents; quitting leaves nothing behind."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise NeedsTerminal("the demo needs a terminal; nothing was made")
+    from tmuxorch.tui.app import run
+    from tmuxorch.tui.setting import Setting
+
+    with demo.stage(os.environ) as place:
+        setting = Setting(
+            environ=place.environ,
+            socket=place.socket,
+            repo=place.repo,
+            cwd=place.repo,
+            keys={},
+            title="tmuxorch demo",
+        )
+        return run(setting, prepare=lambda _: demo.start_agents(place))

@@ -1,0 +1,257 @@
+"""What the keys do, as calls of services: the only door from the screen to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tmuxorch.adapters import git, processes, rundir
+from tmuxorch.errors import TmuxorchError, UnknownName
+from tmuxorch.model import Agent, AgentId, HistoryEntry, Reason, State
+from tmuxorch.service import (
+    creation,
+    leader,
+    merging,
+    removal,
+    renaming,
+    restoring,
+    running,
+    stake,
+)
+from tmuxorch.service import sweep as sweeping
+from tmuxorch.service.context import Context
+from tmuxorch.service.sweep import Action, Orphan
+from tmuxorch.tui.setting import Setting
+from tmuxorch.tui.snapshot import Row, WatcherSeen
+
+TASKS_REMEMBERED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A filled-in form for a new worker; "" means "you choose"."""
+
+    repo: str
+    task: str
+    agent: str = ""
+    base: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FormFacts:
+    """What the form for a new worker offers."""
+
+    agents: tuple[str, ...]
+    default_agent: str
+    base: str
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AtStake:
+    """What a removal would touch, in words."""
+
+    id: AgentId
+    name: str
+    running: bool
+    processes: int
+    lines: tuple[str, ...] = ()
+    branch: str = ""
+    uncommitted: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was done to several agents, one by one; failures are sentences."""
+
+    done: tuple[HistoryEntry, ...] = ()
+    names: tuple[str, ...] = ()
+    failures: tuple[str, ...] = field(default=())
+
+
+def form_facts(ctx: Context, setting: Setting, repo: str) -> FormFacts:
+    config = setting.load_config(ctx, repo)
+    tasks = [agent.task for agent in reversed(ctx.store.agents())]
+    tasks += [entry.task for entry in ctx.store.history(limit=TASKS_REMEMBERED)]
+    unique = tuple(dict.fromkeys(task for task in tasks if task.strip()))
+    base = config.defaults.base or git.resolve_base(git.find_repo(repo), None, cwd=repo).name
+    return FormFacts(tuple(sorted(config.agents)), config.defaults.agent, base, unique)
+
+
+def create(ctx: Context, setting: Setting, wish: Wish) -> Agent:
+    made = creation.create(
+        ctx,
+        setting.load_config(ctx, wish.repo),
+        creation.Request(
+            repo=git.find_repo(wish.repo),
+            cwd=wish.repo,
+            task=wish.task,
+            name=wish.name or None,
+            agent=wish.agent or None,
+            base=wish.base or None,
+        ),
+    )
+    ensure_watcher(ctx)
+    return made
+
+
+def observe_stake(row: Row) -> AtStake:
+    """What is at stake in one agent; a look that fails is said, never taken for nothing."""
+    agent = row.agent
+    family = processes.find_family(
+        agent_id=agent.id,
+        roots=tuple(p for p in (agent.shim, agent.process) if p is not None),
+        worktree=None,
+        since_ticks=None,
+    )
+    alive = row.state is State.RUNNING
+    try:
+        found = removal.observe_stake(agent)
+    except TmuxorchError as e:
+        return AtStake(agent.id, agent.name, alive, len(family), problem=e.message)
+    if found is None:
+        problem = f"its repository {agent.repo} is not there"
+        return AtStake(agent.id, agent.name, alive, len(family), problem=problem)
+    keeps = agent.branch if found.commits or not agent.branch_made else ""
+    lines = tuple(stake.describe(found))
+    uncommitted = bool(found.staged or found.unstaged or found.untracked)
+    return AtStake(agent.id, agent.name, alive, len(family), lines, keeps, uncommitted)
+
+
+def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+    config = setting.load_config(ctx, None)
+    done: list[HistoryEntry] = []
+    failures: list[str] = []
+    for agent in agents:
+        try:
+            done.append(
+                removal.remove(
+                    ctx,
+                    ctx.store.agent(agent.id) or agent,
+                    reason=Reason.USER,
+                    grace_s=config.cleanup.grace_s,
+                    cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
+                )
+            )
+        except TmuxorchError as e:
+            failures.append(e.message)
+    return Outcome(tuple(done), tuple(e.name for e in done), tuple(failures))
+
+
+def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
+    sent, failures = [], []
+    for agent in agents:
+        try:
+            running.send(ctx, agent, text)
+            sent.append(agent.name)
+        except TmuxorchError as e:
+            failures.append(e.message)
+    return Outcome(names=tuple(sent), failures=tuple(failures))
+
+
+def stop(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+    grace_s = setting.load_config(ctx, None).cleanup.grace_s
+    stopped, failures = [], []
+    for agent in agents:
+        try:
+            stopped.append(running.stop(ctx, agent, grace_s=grace_s).name)
+        except TmuxorchError as e:
+            failures.append(e.message)
+    return Outcome(names=tuple(stopped), failures=tuple(failures))
+
+
+def restart(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+    started, failures = [], []
+    for agent in agents:
+        try:
+            config = setting.load_config(ctx, agent.repo)
+            started.append(running.restart(ctx, config, agent, fresh=False).name)
+        except TmuxorchError as e:
+            failures.append(e.message)
+    ensure_watcher(ctx)
+    return Outcome(names=tuple(started), failures=tuple(failures))
+
+
+def rename(ctx: Context, agent: Agent, name: str) -> Agent:
+    return renaming.rename(ctx, agent, name)
+
+
+def last_lines(ctx: Context, agent: Agent, count: int) -> list[str]:
+    """The end of the agent's screen, from its window or from what was kept of it."""
+    try:
+        pane = ctx.tmux(agent.socket).find_pane(agent.id)
+        text = ctx.tmux(agent.socket).capture(pane.place.pane) if pane else None
+    except TmuxorchError:
+        text = None
+    if text is None:
+        text = rundir.read_screen(ctx.run_dir(agent.id)) or ""
+    return [line for line in removal.trim_screen(text).splitlines() if line.strip()][-count:]
+
+
+def merge(ctx: Context, agent: Agent, *, commit: bool) -> str:
+    """Bring its work into its base branch; a sentence about what came of it."""
+    merged = merging.merge(ctx, agent, how=merging.How.MERGE, commit=commit)
+    if not merged.changed:
+        return f"all of {agent.name} was in {merged.base} already"
+    count = len(merged.commits)
+    return f"{count} commit{'' if count == 1 else 's'} of {agent.name} went into {merged.base}"
+
+
+def restore(ctx: Context, setting: Setting, entry: HistoryEntry, *, start: bool = False) -> Agent:
+    config = setting.load_config(ctx, entry.repo)
+    return restoring.restore(ctx, config, entry, start=start)
+
+
+def undo(ctx: Context, setting: Setting, entry: HistoryEntry | None) -> Agent:
+    """Bring back what was removed last: `entry`, or else the newest by a person."""
+    if entry is None:
+        removed = [
+            e
+            for e in ctx.store.history(limit=50)
+            if e.reason is Reason.USER and e.restored_at is None
+        ]
+        if not removed:
+            raise UnknownName("there is no removal to undo; H lists all removed workers")
+        entry = removed[0]
+    return restore(ctx, setting, entry)
+
+
+def observe_watcher(state_dir: str) -> WatcherSeen:
+    return WatcherSeen(known=True, alive=leader.observe_watcher(state_dir).alive)
+
+
+def ensure_watcher(ctx: Context) -> None:
+    leader.ensure_watcher(ctx)
+
+
+def observe_orphans(ctx: Context, setting: Setting) -> list[Orphan]:
+    keep_days = setting.load_config(ctx, None).history.keep_days
+    return sweeping.observe_orphans(ctx, keep_days=keep_days)
+
+
+def can_sweep(orphan: Orphan) -> bool:
+    return orphan.action in (Action.REMOVE, Action.SALVAGE) and not orphan.done
+
+
+def sweep(ctx: Context, setting: Setting, orphans: Sequence[Orphan]) -> Outcome:
+    config = setting.load_config(ctx, None)
+    done, failures = [], []
+    for orphan in orphans:
+        try:
+            swept = sweeping.apply(
+                ctx,
+                orphan,
+                keep_days=config.history.keep_days,
+                grace_s=config.cleanup.grace_s,
+                cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
+            )
+        except TmuxorchError as e:
+            failures.append(e.message)
+            continue
+        if swept.done:
+            done.append(orphan.name)
+        else:
+            failures.append(f"{orphan.name} was left: {swept.reason}")
+    return Outcome(names=tuple(done), failures=tuple(failures))

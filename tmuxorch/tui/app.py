@@ -1,0 +1,132 @@
+"""The application: threads that look, mailboxes they fill, and the screen that shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.message import Message
+from textual.screen import Screen
+
+from tmuxorch.core import naming
+from tmuxorch.tui import actions, keys
+from tmuxorch.tui.jobs import Jobs, Work
+from tmuxorch.tui.looker import Look, Looker
+from tmuxorch.tui.mailbox import Mailbox
+from tmuxorch.tui.reader import Reader
+from tmuxorch.tui.screens.board import Arrived, Counted
+from tmuxorch.tui.screens.main import MainScreen
+from tmuxorch.tui.snapshot import Snapshot, WatcherSeen
+from tmuxorch.tui.tally import Tally
+from tmuxorch.tui.terminal import RealTerminal, Terminal
+from tmuxorch.tui.themes import DARK, LIGHT, theme_for
+
+if TYPE_CHECKING:
+    from tmuxorch.model import AgentId
+    from tmuxorch.tui.setting import Setting
+    from tmuxorch.tui.snapshot import Changes
+
+WATCHER_S = 5.0  # between two tries to have a watcher
+
+
+class TmuxorchApp(App[None]):
+    """Opens on the agents of the setting's repository."""
+
+    CSS_PATH = "tmuxorch.tcss"
+    TITLE = "tmuxorch"
+    BINDINGS: ClassVar[list[BindingType]] = []
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(self, setting: Setting, prepare: Work | None = None) -> None:
+        super().__init__()
+        self.setting = setting
+        self._prepare = prepare
+        self.board = MainScreen()
+        self.terminal: Terminal = RealTerminal(self)
+        self.jobs = Jobs(setting, self._post)
+        self.snapshots: Mailbox[Snapshot] = Mailbox(lambda: self._post(Arrived()))
+        self.looks: Mailbox[Look] = Mailbox(lambda: self._post(Arrived()))
+        self.reader = Reader(setting.state_dir, self.snapshots.put, self._observe_watcher)
+        self.looker = Looker(setting.open_context, self.looks.put)
+        self.tally = Tally(self._count)
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.board
+
+    def on_mount(self) -> None:
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
+        self.theme = self.setting.theme or theme_for(self.setting.environ)
+        unknown = sorted(set(self.setting.keys) - keys.NAMES)
+        self.set_keymap({k: v for k, v in self.setting.keys.items() if k in keys.NAMES})
+        if unknown:
+            self.board.say(
+                f"[keys] in the configuration: no such action: {', '.join(unknown)}", "warning"
+            )
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, self.exit)
+        # After the first frame: a newcomer sees the screen before anything is looked up.
+        self.call_after_refresh(self._start_threads)
+
+    def _start_threads(self) -> None:
+        for thread in (self.reader, self.looker, self.tally):
+            thread.start()
+        self.set_interval(WATCHER_S, self._keep_watcher)
+        if self._prepare is not None:
+            self.jobs.start("making the agents", self._prepare)
+
+    def _keep_watcher(self) -> None:
+        """A watcher that died is started again; without agents none is needed."""
+        snapshot = self.board.snapshot
+        if snapshot.rows and snapshot.watcher.known and not snapshot.watcher.alive:
+            self.jobs.start("starting the watcher", actions.ensure_watcher)
+
+    def _observe_watcher(self, state_dir: str) -> WatcherSeen:
+        if self.setting.environ.get("TMUXORCH_WATCHER") == "off":
+            return WatcherSeen(known=False, alive=False)
+        return actions.observe_watcher(state_dir)
+
+    def _post(self, message: Message) -> None:
+        self.board.post_message(message)
+
+    def _count(self, agent_id: AgentId, changes: Changes) -> None:
+        self._post(Counted(agent_id, changes))
+
+    def on_unmount(self) -> None:
+        for thread in (self.reader, self.looker, self.tally):
+            thread.close()
+
+    async def on_event(self, event: events.Event) -> None:
+        """What is pasted goes into fields that show it, so it is made harmless on its way in."""
+        if isinstance(event, events.Paste):
+            event.text = naming.strip_controls(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+        await super().on_event(event)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        yield SystemCommand("theme", "other colours", self.action_change_theme)
+        for active in self.board.active_bindings.values():
+            binding = active.binding
+            if active.enabled and binding.id and not binding.id.startswith("agent_"):
+                key = self.get_key_display(binding)
+                yield SystemCommand(
+                    binding.description,
+                    f"key {key}",
+                    lambda action=binding.action: self.call_later(self.board.run_action, action),
+                )
+
+
+def run(setting: Setting, prepare: Work | None = None) -> int:
+    """Show the screen until the person quits; agents go on.
+
+    `prepare` is done beside it, after the first frame.
+    """
+    app = TmuxorchApp(setting, prepare)
+    app.run()
+    app.jobs.wait(lambda about: sys.stderr.write(f"finishing: {about}\n"))
+    return app.return_code or 0

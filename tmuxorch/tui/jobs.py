@@ -1,0 +1,88 @@
+"""Work for services, each piece in a thread of its own with a context of its own.
+
+The threads are no daemons: quitting in the middle of a removal lets it finish.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from textual.message import Message
+
+from tmuxorch.errors import TmuxorchError
+from tmuxorch.model import AgentId
+from tmuxorch.service.context import Context
+from tmuxorch.tui.setting import Setting
+
+Work = Callable[[Context], Any]
+
+
+@dataclass
+class JobStepped(Message):
+    """What is being done to these agents, in a person's words."""
+
+    ids: Sequence[AgentId]
+    step: str
+
+
+@dataclass
+class JobDone(Message):
+    """It is done (or failed with a sentence); `then` wants the result."""
+
+    ids: Sequence[AgentId]
+    result: Any
+    failure: str
+    then: Callable[[Any], None] | None
+
+
+class Jobs:
+    """Starts work and posts how it went."""
+
+    def __init__(self, setting: Setting, post: Callable[[Message], object]) -> None:
+        self._setting = setting
+        self._post = post
+        self._running: dict[threading.Thread, str] = {}
+
+    def start(
+        self,
+        about: str,
+        work: Work,
+        *,
+        ids: Sequence[AgentId] = (),
+        then: Callable[[Any], None] | None = None,
+    ) -> None:
+        """Do `work` elsewhere; `about` says what it is if somebody has to wait for it."""
+        thread = threading.Thread(target=self._run, args=(work, tuple(ids), then), name=about)
+        self._running[thread] = about
+        thread.start()
+
+    def wait(self, say: Callable[[str], object]) -> None:
+        """Wait for what is not finished yet, saying what it is."""
+        for thread, about in list(self._running.items()):
+            if thread.is_alive():
+                say(about)
+                thread.join()
+
+    def _run(
+        self, work: Work, ids: tuple[AgentId, ...], then: Callable[[Any], None] | None
+    ) -> None:
+        result, failure = None, ""
+        try:
+            ctx = self._setting.open_context(lambda line: self._step(ids, line))
+            try:
+                result = work(ctx)
+            finally:
+                ctx.store.close()
+        except TmuxorchError as e:
+            failure = e.message
+        except Exception as e:  # noqa: BLE001 -- the border: a bug in one deed must not end the screen
+            failure = f"this is a bug in tmuxorch: {e!r}"
+        self._running.pop(threading.current_thread(), None)
+        self._post(JobDone(ids, result, failure, then))
+
+    def _step(self, ids: tuple[AgentId, ...], line: str) -> None:
+        if ids:
+            self._post(JobStepped(ids, line))

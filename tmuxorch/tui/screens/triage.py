@@ -1,0 +1,87 @@
+"""The card of a worker that has ended: what it left, and one key for each way on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from tmuxorch.core.literal import literal
+from tmuxorch.tui.actions import AtStake
+from tmuxorch.tui.lines import Plain, TextLine
+from tmuxorch.tui.looks import describe_end
+from tmuxorch.tui.screens.ask import Title
+from tmuxorch.tui.snapshot import Row
+from tmuxorch.tui.widgets.bars import KeyBar
+from tmuxorch.tui.widgets.text_view import TextView
+
+WAYS = (
+    ("R", "resume", "restart"),
+    ("D", "review", "diff"),
+    ("m", "merge", "merge"),
+    ("d", "remove", "remove"),
+)
+
+
+class Triage(ModalScreen[str]):
+    """Dismissed with the action the person chose, "" for none."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(key, f"choose('{action}')", words) for key, words, action in WAYS),
+        Binding("escape,q,enter", "choose('')", "leave"),
+    ]
+
+    def __init__(self, row: Row) -> None:
+        super().__init__()
+        self._row = row
+        self._found: tuple[AtStake | None, Sequence[str]] = (None, ())
+        self._open = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Title(f"{literal(self._row.agent.name)}: {self._row.status}")
+            yield TextView(classes="facts")
+            yield KeyBar()
+
+    def on_mount(self) -> None:
+        self._open = True
+        self.learn(*self._found)
+        self.query_one(KeyBar).tell([*WAYS, ("Esc", "leave", "")])
+
+    def on_unmount(self) -> None:
+        self._open = False
+
+    def learn(self, stake: AtStake | None, last: Sequence[str]) -> None:
+        """What it left is known now."""
+        self._found = (stake, last)
+        if not self._open:
+            return
+        end = describe_end(self._row).partition(";")[0]
+        lines: list[TextLine] = [Plain(f"{end}.")]
+        if stake is None:
+            lines.append(Plain("looking at what it left\u2026", "label"))
+        elif stake.problem:
+            lines.append(Plain(stake.problem, "warn"))
+        elif stake.lines:
+            lines += [Plain(""), *(Plain(f"\u2022 {line}") for line in stake.lines)]
+        else:
+            lines.append(Plain("It left no work behind.", "label"))
+        if last:
+            lines += [Plain(""), Plain("Its last lines:", "label"), *(Plain(line) for line in last)]
+        view = self.query_one(TextView)
+        view.styles.height = max(1, min(len(lines), self.app.size.height - 8))
+        view.show(lines, fresh=True)
+
+    @property
+    def text(self) -> str:
+        return self.query_one(TextView).text
+
+    def on_key_bar_pressed(self, message: KeyBar.Pressed) -> None:
+        self.dismiss(message.action)
+
+    def action_choose(self, action: str) -> None:
+        self.dismiss(action)

@@ -1,0 +1,52 @@
+"""Where this run of the screen belongs: environment, tmux server, repository."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tmuxorch import paths
+from tmuxorch.service.context import Context, open_context
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmuxorch.config import Config
+
+
+def _nothing(_: str) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the command line handed over; `repo` is None outside a repository."""
+
+    environ: Mapping[str, str]
+    socket: str
+    repo: str | None
+    cwd: str
+    keys: Mapping[str, str]
+    title: str = "tmuxorch"
+    tmux_timeout_s: float = 10.0
+    theme: str | None = None
+
+    @property
+    def state_dir(self) -> str:
+        return paths.state_dir(self.environ)
+
+    def open_context(self, narrate: Callable[[str], None] = _nothing) -> Context:
+        """A context of one's own: a thread cannot use another's connection to the store."""
+        return open_context(
+            self.environ, socket=self.socket, tmux_timeout_s=self.tmux_timeout_s, narrate=narrate
+        )
+
+    def load_config(self, ctx: Context, repo: str | None) -> Config:
+        from tmuxorch import config as configuration
+
+        where = repo if repo is not None and os.path.isdir(repo) else None
+        return configuration.load(
+            paths.config_path(self.environ),
+            where,
+            trusted=lambda digest: ctx.store.meta(f"trusted:{digest}") is not None,
+        )
