@@ -113,7 +113,7 @@ class Stage:
         async def play() -> None:
             async with self.app.run_test(size=self.size, notifications=True) as pilot:
                 self.pilot = pilot
-                await self.until(lambda: self.board.snapshot.loaded)
+                await self.until(lambda: self.board.snapshot.loaded and self.app.configured)
                 await story(pilot)
 
         asyncio.run(play())
@@ -123,6 +123,10 @@ class Stage:
         deadline = time.monotonic() + DEADLINE_S
         while not look():
             if time.monotonic() > deadline:
+                import faulthandler
+                with open(f"/tmp/dump-{time.time()}", "w") as f:
+                    print(self.app.jobs._running, file=f, flush=True)
+                    faulthandler.dump_traceback(f)
                 raise AssertionError(
                     f"{what or 'the condition'} did not come true:\n{self.painted}\n{self.said}"
                 )

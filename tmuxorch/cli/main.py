@@ -1,8 +1,8 @@
 """The `tmuxorch` command.
 
-`ls` is polled by scripts and status bars, and `report` is called at every use of a tool, so
-their plain spellings skip the argument parser and all that it imports; everything else goes
-to the full command line.
+`ls` is polled by scripts and status bars, `report` is called at every use of a tool, and the
+screen is to be there at once, so their plain spellings skip the argument parser and all that it
+imports; everything else goes to the full command line.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         from tmuxorch.cli.report import report_own
 
         _leave(guarded(lambda: report_own(args[1]), args))
+
+    if not args and sys.stdin.isatty() and sys.stdout.isatty():
+        from tmuxorch.cli.screen import open_screen
+
+        sys.exit(guarded(open_screen, args))
 
     def full() -> int:
         from tmuxorch.cli.app import run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from tmuxorch import config as configuration
 from tmuxorch import paths
 from tmuxorch.adapters.gitdir import locate
 from tmuxorch.tui.setting import Setting
@@ -23,14 +22,11 @@ def open_screen(session: Session | None = None) -> int:
     cwd = os.getcwd()
     found = locate(cwd)
     repo = session.repo_root() if session else (found.root if found else None)
-    config = configuration.load(paths.config_path(os.environ), None)
     return run(
         Setting(
             environ=dict(os.environ),
             socket=paths.socket_path(os.environ, name, path),
             repo=repo,
             cwd=cwd,
-            keys=config.keys,
-            tmux_timeout_s=config.tmux.timeout_s,
         )
     )

@@ -1,28 +1,22 @@
-"""What the keys do, as calls of services: the only door from the screen to them."""
+"""What the keys do, as calls of services: the only door from the screen to them.
+
+Services are imported where they are called, in a job's thread: the first frame does not wait.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tmuxorch.adapters import git, processes, rundir
 from tmuxorch.errors import TmuxorchError, UnknownName
 from tmuxorch.model import Agent, AgentId, HistoryEntry, Reason, State
-from tmuxorch.service import (
-    creation,
-    leader,
-    merging,
-    removal,
-    renaming,
-    restoring,
-    running,
-    stake,
-)
-from tmuxorch.service import sweep as sweeping
-from tmuxorch.service.context import Context
-from tmuxorch.service.sweep import Action, Orphan
-from tmuxorch.tui.setting import Setting
 from tmuxorch.tui.snapshot import Row, WatcherSeen
+
+if TYPE_CHECKING:
+    from tmuxorch.service.context import Context
+    from tmuxorch.service.sweep import Orphan
+    from tmuxorch.tui.setting import Setting
 
 TASKS_REMEMBERED = 200
 
@@ -72,6 +66,8 @@ class Outcome:
 
 
 def form_facts(ctx: Context, setting: Setting, repo: str) -> FormFacts:
+    from tmuxorch.adapters import git
+
     config = setting.load_config(ctx, repo)
     tasks = [agent.task for agent in reversed(ctx.store.agents())]
     tasks += [entry.task for entry in ctx.store.history(limit=TASKS_REMEMBERED)]
@@ -81,6 +77,9 @@ def form_facts(ctx: Context, setting: Setting, repo: str) -> FormFacts:
 
 
 def create(ctx: Context, setting: Setting, wish: Wish) -> Agent:
+    from tmuxorch.adapters import git
+    from tmuxorch.service import creation
+
     made = creation.create(
         ctx,
         setting.load_config(ctx, wish.repo),
@@ -99,6 +98,9 @@ def create(ctx: Context, setting: Setting, wish: Wish) -> Agent:
 
 def observe_stake(row: Row) -> AtStake:
     """What is at stake in one agent; a look that fails is said, never taken for nothing."""
+    from tmuxorch.adapters import processes
+    from tmuxorch.service import removal, stake
+
     agent = row.agent
     family = processes.find_family(
         agent_id=agent.id,
@@ -121,6 +123,8 @@ def observe_stake(row: Row) -> AtStake:
 
 
 def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+    from tmuxorch.service import removal
+
     config = setting.load_config(ctx, None)
     done: list[HistoryEntry] = []
     failures: list[str] = []
@@ -141,6 +145,8 @@ def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
 
 
 def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
+    from tmuxorch.service import running
+
     sent, failures = [], []
     for agent in agents:
         try:
@@ -152,6 +158,8 @@ def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
 
 
 def stop(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+    from tmuxorch.service import running
+
     grace_s = setting.load_config(ctx, None).cleanup.grace_s
     stopped, failures = [], []
     for agent in agents:
@@ -163,6 +171,8 @@ def stop(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
 
 
 def restart(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+    from tmuxorch.service import running
+
     started, failures = [], []
     for agent in agents:
         try:
@@ -175,11 +185,16 @@ def restart(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
 
 
 def rename(ctx: Context, agent: Agent, name: str) -> Agent:
+    from tmuxorch.service import renaming
+
     return renaming.rename(ctx, agent, name)
 
 
 def last_lines(ctx: Context, agent: Agent, count: int) -> list[str]:
     """The end of the agent's screen, from its window or from what was kept of it."""
+    from tmuxorch.adapters import rundir
+    from tmuxorch.service import removal
+
     try:
         pane = ctx.tmux(agent.socket).find_pane(agent.id)
         text = ctx.tmux(agent.socket).capture(pane.place.pane) if pane else None
@@ -192,6 +207,8 @@ def last_lines(ctx: Context, agent: Agent, count: int) -> list[str]:
 
 def merge(ctx: Context, agent: Agent, *, commit: bool) -> str:
     """Bring its work into its base branch; a sentence about what came of it."""
+    from tmuxorch.service import merging
+
     merged = merging.merge(ctx, agent, how=merging.How.MERGE, commit=commit)
     if not merged.changed:
         return f"all of {agent.name} was in {merged.base} already"
@@ -200,6 +217,8 @@ def merge(ctx: Context, agent: Agent, *, commit: bool) -> str:
 
 
 def restore(ctx: Context, setting: Setting, entry: HistoryEntry, *, start: bool = False) -> Agent:
+    from tmuxorch.service import restoring
+
     config = setting.load_config(ctx, entry.repo)
     return restoring.restore(ctx, config, entry, start=start)
 
@@ -219,23 +238,31 @@ def undo(ctx: Context, setting: Setting, entry: HistoryEntry | None) -> Agent:
 
 
 def observe_watcher(state_dir: str) -> WatcherSeen:
+    from tmuxorch.service import leader
+
     return WatcherSeen(known=True, alive=leader.observe_watcher(state_dir).alive)
 
 
 def ensure_watcher(ctx: Context) -> None:
+    from tmuxorch.service import leader
+
     leader.ensure_watcher(ctx)
 
 
 def observe_orphans(ctx: Context, setting: Setting) -> list[Orphan]:
+    from tmuxorch.service import sweep as sweeping
+
     keep_days = setting.load_config(ctx, None).history.keep_days
     return sweeping.observe_orphans(ctx, keep_days=keep_days)
 
 
 def can_sweep(orphan: Orphan) -> bool:
-    return orphan.action in (Action.REMOVE, Action.SALVAGE) and not orphan.done
+    return orphan.action in ("remove", "salvage") and not orphan.done
 
 
 def sweep(ctx: Context, setting: Setting, orphans: Sequence[Orphan]) -> Outcome:
+    from tmuxorch.service import sweep as sweeping
+
     config = setting.load_config(ctx, None)
     done, failures = [], []
     for orphan in orphans:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -17,20 +18,22 @@ from textual.screen import Screen
 from tmuxorch.core import naming
 from tmuxorch.tui import actions, keys
 from tmuxorch.tui.jobs import Jobs, Work
-from tmuxorch.tui.looker import Look, Looker
 from tmuxorch.tui.mailbox import Mailbox
-from tmuxorch.tui.reader import Reader
 from tmuxorch.tui.screens.board import Arrived, Counted
 from tmuxorch.tui.screens.main import MainScreen
-from tmuxorch.tui.snapshot import Snapshot, WatcherSeen
-from tmuxorch.tui.tally import Tally
+from tmuxorch.tui.snapshot import Focus, Look, Row, Snapshot, WatcherSeen
 from tmuxorch.tui.terminal import RealTerminal, Terminal
 from tmuxorch.tui.themes import DARK, LIGHT, theme_for
 
 if TYPE_CHECKING:
+    from tmuxorch.config import Config
     from tmuxorch.model import AgentId
+    from tmuxorch.service.context import Context
+    from tmuxorch.tui.looker import Looker
+    from tmuxorch.tui.reader import Reader
     from tmuxorch.tui.setting import Setting
     from tmuxorch.tui.snapshot import Changes
+    from tmuxorch.tui.tally import Tally
 
 WATCHER_S = 5.0  # between two tries to have a watcher
 
@@ -45,41 +48,69 @@ class TmuxorchApp(App[None]):
 
     def __init__(self, setting: Setting, prepare: Work | None = None) -> None:
         super().__init__()
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
+        # Before it runs: a change of theme reads all styles anew.
+        self.theme = setting.theme or theme_for(setting.environ)
         self.setting = setting
         self._prepare = prepare
+        self.configured = False
         self.board = MainScreen()
         self.terminal: Terminal = RealTerminal(self)
-        self.jobs = Jobs(setting, self._post)
+        self.jobs = Jobs(self._open_context, self._post)
         self.snapshots: Mailbox[Snapshot] = Mailbox(lambda: self._post(Arrived()))
         self.looks: Mailbox[Look] = Mailbox(lambda: self._post(Arrived()))
-        self.reader = Reader(setting.state_dir, self.snapshots.put, self._observe_watcher)
-        self.looker = Looker(setting.open_context, self.looks.put)
-        self.tally = Tally(self._count)
+        self._reader: Reader | None = None
+        self._looker: Looker | None = None
+        self._tally: Tally | None = None
 
     def get_default_screen(self) -> Screen[None]:
         return self.board
 
     def on_mount(self) -> None:
-        for theme in (DARK, LIGHT):
-            self.register_theme(theme)
-        self.theme = self.setting.theme or theme_for(self.setting.environ)
-        unknown = sorted(set(self.setting.keys) - keys.NAMES)
-        self.set_keymap({k: v for k, v in self.setting.keys.items() if k in keys.NAMES})
-        if unknown:
-            self.board.say(
-                f"[keys] in the configuration: no such action: {', '.join(unknown)}", "warning"
-            )
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, self.exit)
         # After the first frame: a newcomer sees the screen before anything is looked up.
         self.call_after_refresh(self._start_threads)
 
     def _start_threads(self) -> None:
-        for thread in (self.reader, self.looker, self.tally):
+        from tmuxorch.tui.looker import Looker
+        from tmuxorch.tui.reader import Reader
+        from tmuxorch.tui.tally import Tally
+
+        self._reader = Reader(self.setting.state_dir, self.snapshots.put, self._observe_watcher)
+        self._looker = Looker(self._open_context, self.looks.put)
+        self._tally = Tally(self._count)
+        for thread in (self._reader, self._looker, self._tally):
             thread.start()
         self.set_interval(WATCHER_S, self._keep_watcher)
+        self.jobs.start(
+            "reading the configuration",
+            lambda ctx: self.setting.load_config(ctx, None),
+            then=self._take_config,
+        )
         if self._prepare is not None:
             self.jobs.start("making the agents", self._prepare)
+
+    def _take_config(self, config: Config) -> None:
+        self.configured = True
+        found = config.keys if self.setting.keys is None else self.setting.keys
+        self.setting = replace(self.setting, keys=found, tmux_timeout_s=config.tmux.timeout_s)
+        self.set_keymap({k: v for k, v in found.items() if k in keys.NAMES})
+        if unknown := sorted(set(found) - keys.NAMES):
+            self.board.say(
+                f"[keys] in the configuration: no such action: {', '.join(unknown)}", "warning"
+            )
+
+    def look_at(self, focus: Focus) -> None:
+        """Have the looker look at this from now on."""
+        if self._looker is not None:
+            self._looker.focus(focus)
+
+    def count(self, rows: tuple[Row, ...]) -> None:
+        """Have the lines of these counted."""
+        if self._tally is not None:
+            self._tally.rows(rows)
 
     def _keep_watcher(self) -> None:
         """A watcher that died is started again; without agents none is needed."""
@@ -92,6 +123,9 @@ class TmuxorchApp(App[None]):
             return WatcherSeen(known=False, alive=False)
         return actions.observe_watcher(state_dir)
 
+    def _open_context(self, narrate: Callable[[str], None] = lambda _: None) -> Context:
+        return self.setting.open_context(narrate)
+
     def _post(self, message: Message) -> None:
         self.board.post_message(message)
 
@@ -99,8 +133,9 @@ class TmuxorchApp(App[None]):
         self._post(Counted(agent_id, changes))
 
     def on_unmount(self) -> None:
-        for thread in (self.reader, self.looker, self.tally):
-            thread.close()
+        for thread in (self._reader, self._looker, self._tally):
+            if thread is not None:
+                thread.close()
 
     async def on_event(self, event: events.Event) -> None:
         """What is pasted goes into fields that show it, so it is made harmless on its way in."""

@@ -8,16 +8,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import AgentId
-from tmuxorch.service.context import Context
-from tmuxorch.tui.setting import Setting
 
-Work = Callable[[Context], Any]
+if TYPE_CHECKING:
+    from tmuxorch.service.context import Context
+
+Work = Callable[["Context"], Any]
 
 
 @dataclass
@@ -41,8 +42,12 @@ class JobDone(Message):
 class Jobs:
     """Starts work and posts how it went."""
 
-    def __init__(self, setting: Setting, post: Callable[[Message], object]) -> None:
-        self._setting = setting
+    def __init__(
+        self,
+        open_context: Callable[[Callable[[str], None]], Context],
+        post: Callable[[Message], object],
+    ) -> None:
+        self._open_context = open_context
         self._post = post
         self._running: dict[threading.Thread, str] = {}
 
@@ -71,7 +76,7 @@ class Jobs:
     ) -> None:
         result, failure = None, ""
         try:
-            ctx = self._setting.open_context(lambda line: self._step(ids, line))
+            ctx = self._open_context(lambda line: self._step(ids, line))
             try:
                 result = work(ctx)
             finally:

@@ -6,8 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import StrEnum
 
 from tmuxorch.adapters import git
 from tmuxorch.errors import NotRunning, TmuxFailed, TmuxorchError
@@ -16,37 +14,12 @@ from tmuxorch.service.context import Context
 from tmuxorch.tui import channel, looks
 from tmuxorch.tui.ansi import screen_lines
 from tmuxorch.tui.lines import Plain, TextLine
-from tmuxorch.tui.snapshot import Changes, Row
+from tmuxorch.tui.snapshot import Changes, Focus, Look, Row, Tab
 
 SCREEN_S = 0.1
 PANE_S = 1.0  # how long a pane's id is taken for granted
 EVERY_S = {"screen": SCREEN_S, "diff": 2.0, "timeline": 1.0, "health": 2.0}
 BUSY_SHARE = 20  # a look that took long is repeated after so many times as long
-
-
-class Tab(StrEnum):
-    SCREEN = "screen"
-    DIFF = "diff"
-    TIMELINE = "timeline"
-    HEALTH = "health"
-
-
-@dataclass(frozen=True, slots=True)
-class Focus:
-    """What the person looks at."""
-
-    row: Row | None
-    tab: Tab
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What one look showed; `trouble` is a sentence about why it could not be had."""
-
-    id: AgentId
-    tab: Tab
-    lines: Sequence[TextLine]
-    changes: Changes | None = None
 
 
 class Looker(threading.Thread):

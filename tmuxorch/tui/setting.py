@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tmuxorch import paths
-from tmuxorch.service.context import Context, open_context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.config import Config
+    from tmuxorch.service.context import Context
 
 
 def _nothing(_: str) -> None:
@@ -20,13 +20,16 @@ def _nothing(_: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the command line handed over; `repo` is None outside a repository."""
+    """What the command line handed over; `repo` is None outside a repository.
+
+    `keys` is None until the configuration has been read, which the first frame does not wait for.
+    """
 
     environ: Mapping[str, str]
     socket: str
     repo: str | None
     cwd: str
-    keys: Mapping[str, str]
+    keys: Mapping[str, str] | None = None
     title: str = "tmuxorch"
     tmux_timeout_s: float = 10.0
     theme: str | None = None
@@ -37,6 +40,8 @@ class Setting:
 
     def open_context(self, narrate: Callable[[str], None] = _nothing) -> Context:
         """A context of one's own: a thread cannot use another's connection to the store."""
+        from tmuxorch.service.context import open_context
+
         return open_context(
             self.environ, socket=self.socket, tmux_timeout_s=self.tmux_timeout_s, narrate=narrate
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from tmuxorch.model import Agent, AgentId, Exit, State, Status
+from tmuxorch.tui.lines import TextLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,31 @@ class Snapshot:
     watcher: WatcherSeen = WatcherSeen(known=False, alive=False)
     trouble: str = ""
     loaded: bool = False
+
+
+class Tab(StrEnum):
+    SCREEN = "screen"
+    DIFF = "diff"
+    TIMELINE = "timeline"
+    HEALTH = "health"
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What the person looks at."""
+
+    row: Row | None
+    tab: Tab
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look showed."""
+
+    id: AgentId
+    tab: Tab
+    lines: Sequence[TextLine]
+    changes: Changes | None = None
 
 
 def _short(number: int) -> str:

@@ -18,11 +18,9 @@ from tmuxorch.tui.widgets.text_view import TextView
 class Title(Bar):
     """The name of a dialog."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"bar--title"}
-
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.show([(text, "bar--title")])
+        self.show([(text, "title")])
 
 
 class Ask(ModalScreen[bool]):

@@ -13,17 +13,14 @@ from textual.binding import ActiveBinding
 from textual.containers import Container, Vertical
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Input
 
 from tmuxorch.core.literal import first_line, literal
 from tmuxorch.model import AgentId, State
-from tmuxorch.service.launch import describe_exit
 from tmuxorch.tui import keys
 from tmuxorch.tui.board import count_statuses, lines_of, visible_rows
 from tmuxorch.tui.jobs import JobDone, Jobs, JobStepped
 from tmuxorch.tui.lines import Plain, TextLine
-from tmuxorch.tui.looker import Focus, Look, Tab
-from tmuxorch.tui.snapshot import Changes, Row, Snapshot
+from tmuxorch.tui.snapshot import Changes, Focus, Look, Row, Snapshot, Tab
 from tmuxorch.tui.widgets.agent_list import AgentList
 from tmuxorch.tui.widgets.bars import Headline, KeyBar, TabBar
 from tmuxorch.tui.widgets.text_view import TextView
@@ -79,7 +76,6 @@ class BoardScreen(Screen[None]):
         with Container(id="body"):
             with Vertical(id="left"):
                 yield AgentList()
-                yield Input(id="filter", compact=True, placeholder="name, task, status\u2026")
             with Vertical(id="right"):
                 yield TabBar()
                 yield TextView(id="view")
@@ -87,7 +83,6 @@ class BoardScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._open = True
-        self.query_one("#filter").display = False
         self.everywhere = self.orch.setting.repo is None
         self.query_one(AgentList).focus()
         self.update()
@@ -111,7 +106,7 @@ class BoardScreen(Screen[None]):
         alive = {row.id for row in snapshot.rows}
         self.marked &= alive
         self.changes = {k: v for k, v in self.changes.items() if k in alive}
-        self.orch.tally.rows(snapshot.rows)
+        self.orch.count(snapshot.rows)
         self.update()
         if not first:
             for row in snapshot.rows:
@@ -119,6 +114,8 @@ class BoardScreen(Screen[None]):
 
     def _tell_end(self, before: Row | None, row: Row) -> None:
         """A sentence when an agent ended by itself."""
+        from tmuxorch.service.launch import describe_exit
+
         if before is None or before.state is not State.RUNNING or not row.ended:
             return
         if row.agent.stopped or row.id in self.steps:
@@ -202,7 +199,7 @@ class BoardScreen(Screen[None]):
             headings=self.everywhere,
         )
         self.query_one(AgentList).show(lines, self.selected)
-        self.orch.looker.focus(Focus(self.row, self.tab))
+        self.orch.look_at(Focus(self.row, self.tab))
         self._update_bars(where)
         if not self.rows:
             self._show(self._welcome())

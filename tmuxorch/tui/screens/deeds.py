@@ -12,8 +12,6 @@ from tmuxorch.tui.actions import AtStake, Outcome, Wish
 from tmuxorch.tui.lines import Plain, TextLine
 from tmuxorch.tui.screens.ask import Ask
 from tmuxorch.tui.screens.board import BoardScreen
-from tmuxorch.tui.screens.new import NewWorker
-from tmuxorch.tui.screens.write import WriteMessage, WriteName
 from tmuxorch.tui.snapshot import Row
 
 
@@ -40,6 +38,8 @@ class Deeds(BoardScreen):
         if not os.path.isdir(repo):
             self.say(f"the repository {repo} is not there any more", "error")
             return
+        from tmuxorch.tui.screens.new import NewWorker
+
         form = NewWorker(repo, task)
         self.app.push_screen(form, self._make)
         setting = self.orch.setting
@@ -71,6 +71,8 @@ class Deeds(BoardScreen):
         agents = [row.agent for row in self.chosen]
         if not agents:
             return
+        from tmuxorch.tui.screens.write import WriteMessage
+
         to = agents[0].name if len(agents) == 1 else f"{len(agents)} agents"
         self.app.push_screen(
             WriteMessage(f"Send to {to}", self._sent), lambda text: self._send(agents, text)
@@ -202,6 +204,8 @@ class Deeds(BoardScreen):
     def action_rename(self) -> None:
         row = self.row
         if row is not None:
+            from tmuxorch.tui.screens.write import WriteName
+
             agent = row.agent
             self.app.push_screen(
                 WriteName(f"Rename {agent.name}", agent.name),

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
-from textual.widgets import Input
 
 from tmuxorch.errors import NotRunning
 from tmuxorch.model import Agent, AgentId, State, Status
-from tmuxorch.service import attaching
-from tmuxorch.service.attaching import Takeover
-from tmuxorch.service.context import Context
-from tmuxorch.tui import actions, keys, looks
-from tmuxorch.tui.looker import Tab
+from tmuxorch.tui import actions, keys
 from tmuxorch.tui.screens.deeds import Deeds
-from tmuxorch.tui.screens.help import help_lines
 from tmuxorch.tui.screens.page import Page
-from tmuxorch.tui.screens.triage import Triage
+from tmuxorch.tui.snapshot import Tab
 from tmuxorch.tui.widgets.agent_list import AgentList
 from tmuxorch.tui.widgets.bars import KeyBar, TabBar
 from tmuxorch.tui.widgets.text_view import TextView
+
+if TYPE_CHECKING:
+    from textual.widgets import Input
+
+    from tmuxorch.service.attaching import Takeover
+    from tmuxorch.service.context import Context
 
 # Which actions need what of the selected agent.
 _NEED_ROW = {"attach", "send", "remove", "restart", "rename", "diff", "merge", "shell", "why",
@@ -92,13 +92,25 @@ class MainScreen(Deeds):
 
     def action_clear(self) -> None:
         self.marked.clear()
-        self.query_one("#filter", Input).value = ""
+        for field in self._fields():
+            field.value = ""
         self._close_filter()
 
-    def action_filter(self) -> None:
-        field = self.query_one("#filter", Input)
-        field.display = True
-        field.focus()
+    def _fields(self) -> list[Input]:
+        """The field of the filter, once there is one."""
+        from textual.widgets import Input
+
+        return list(self.query("#filter").results(Input))
+
+    async def action_filter(self) -> None:
+        if not self._fields():
+            from textual.widgets import Input
+
+            field = Input(id="filter", compact=True, placeholder="name, task, status\u2026")
+            await self.query_one("#left").mount(field)
+        for field in self._fields():
+            field.display = True
+            field.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.words = event.value
@@ -108,9 +120,9 @@ class MainScreen(Deeds):
         self._close_filter()
 
     def _close_filter(self) -> None:
-        field = self.query_one("#filter", Input)
-        field.display = bool(field.value)
-        self.words = field.value
+        for field in self._fields():
+            field.display = bool(field.value)
+            self.words = field.value
         self.query_one(AgentList).focus()
         self.update()
 
@@ -139,6 +151,8 @@ class MainScreen(Deeds):
 
     def action_diff(self) -> None:
         if (row := self.row) is not None:
+            from tmuxorch.tui import looks
+
             agent = row.agent
             self._open_page(
                 f"{agent.name}: work since {agent.base}", lambda _: looks.diff_of(agent)
@@ -146,6 +160,8 @@ class MainScreen(Deeds):
 
     def action_why(self) -> None:
         if (row := self.row) is not None:
+            from tmuxorch.tui import looks
+
             agent = row.agent
             self._open_page(f"why {agent.name}", lambda ctx: looks.timeline_of(ctx, agent))
 
@@ -155,7 +171,9 @@ class MainScreen(Deeds):
         self.jobs.start(title, look, then=page.learn)
 
     def action_help(self) -> None:
-        self.app.push_screen(Page("Keys", help_lines(self.app, self.orch.setting.keys)))
+        from tmuxorch.tui.screens.help import help_lines
+
+        self.app.push_screen(Page("Keys", help_lines(self.app, self.orch.setting.keys or {})))
 
     def action_palette(self) -> None:
         self.app.action_command_palette()
@@ -224,6 +242,8 @@ class MainScreen(Deeds):
     def _open_triage(self) -> None:
         row = self.row
         assert row is not None
+        from tmuxorch.tui.screens.triage import Triage
+
         card = Triage(row)
         self.app.push_screen(card, lambda action: self._triaged(row.id, action))
         self.jobs.start(
@@ -240,6 +260,8 @@ class MainScreen(Deeds):
 
 def _way(ctx: Context, agent: Agent) -> Takeover | str | None:
     """How to get there; a sentence if it has died meanwhile."""
+    from tmuxorch.service import attaching
+
     try:
         way = attaching.switch_or_take(ctx, agent)
     except NotRunning as e:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -26,16 +26,6 @@ _WITH_CHANGES, _WITH_AGENT = 44, 54
 
 class AgentList(ScrollView, can_focus=True):
     """Shows lines with one selected; the screen decides which."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *(f"status--{status}" for status in Status),
-        "agents--heading",
-        "agents--quiet",
-        "agents--selected",
-        "agents--urgent",
-        "agents--marked",
-        "agents--added",
-    }
 
     class Pointed(Message):
         """A click on an agent; a second one on the same is a wish to go there."""
@@ -107,27 +97,27 @@ class AgentList(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         line = self._lines[index]
         if isinstance(line, Line) and line.id == self._selected:
-            base += wash(self, "agents--selected")
+            base += wash(self, "selected")
         elif isinstance(line, Line) and line.status is Status.WAITING:
-            base += wash(self, "agents--urgent")
+            base += wash(self, "urgent")
         parts = [Segment(text, base + style) for text, style in self._cells(line, width)]
         return Strip(parts).adjust_cell_length(width, base)
 
     def _cells(self, line: ListLine, width: int) -> list[tuple[str, Style]]:
         if isinstance(line, Heading):
-            return [(f" {line.text} ", self._component("agents--heading")),
-                    (f"{line.count}", self._component("agents--quiet"))]  # fmt: skip
-        colour = self._component(f"status--{line.status}")
-        quiet = self._component("agents--quiet")
+            return [(f" {line.text} ", self._component("heading")),
+                    (f"{line.count}", self._component("quiet"))]  # fmt: skip
+        colour = self._component(line.status)
+        quiet = self._component("quiet")
         cells: list[tuple[str, Style]] = [
-            ("\u258e" if line.marked else " ", self._component("agents--marked")),
+            ("\u258e" if line.marked else " ", self._component("marked")),
             (f"{SIGNS[line.status]} {_fit(line.word, _WORD)} ", colour),
         ]
         right: list[tuple[str, Style]] = []
         if width >= _WITH_AGENT:
             right.append((f" {_fit(line.agent, _AGENT)}", quiet))
         if width >= _WITH_CHANGES:
-            right.append((f" {line.changes:>{_CHANGES}}", self._component("agents--added")))
+            right.append((f" {line.changes:>{_CHANGES}}", self._component("quiet")))
         right.append((f" {line.age:>{_AGE}} ", quiet))
         taken = sum(cell_len(text) for text, _ in (*cells, *right))
         name = _fit(line.name, max(4, width - taken))

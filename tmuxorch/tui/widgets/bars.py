@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -16,6 +16,7 @@ from textual.widget import Widget
 from tmuxorch.model import Status
 from tmuxorch.tui.board import SIGNS
 from tmuxorch.tui.snapshot import WatcherSeen
+from tmuxorch.tui.widgets.ink import ink, wash
 
 Part = tuple[str, str]
 # A key, words for it, and its action.
@@ -60,19 +61,11 @@ class Bar(Widget):
         return [Segment(text, base + self._component(name)) for text, name in parts]
 
     def _component(self, name: str) -> Style:
-        return self.get_component_rich_style(name) if name else Style()
+        return ink(self, name) + wash(self, name)
 
 
 class Headline(Bar):
     """Counts by status, and whether the watcher is well."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *(f"status--{status}" for status in Status),
-        "bar--title",
-        "bar--quiet",
-        "bar--bad",
-        "bar--urgent",
-    }
 
     def tell(
         self,
@@ -82,28 +75,26 @@ class Headline(Bar):
         trouble: str,
         marked: int,
     ) -> None:
-        parts: list[Part] = [(f" {place} ", "bar--title"), (" ", "")]
+        parts: list[Part] = [(f" {place} ", "title"), (" ", "")]
         for status, number in counts:
-            style = "bar--urgent" if status is Status.WAITING else f"status--{status}"
+            style = "call" if status is Status.WAITING else status.value
             parts += [(f" {SIGNS[status]} {number} {status} ", style), (" ", "")]
         if marked:
-            parts.append((f" {marked} marked ", "bar--quiet"))
+            parts.append((f" {marked} marked ", "quiet"))
         if trouble:
-            self.show([(f" {trouble} ", "bar--bad")])
+            self.show([(f" {trouble} ", "alarm")])
         elif not watcher.known:
             self.show(parts)
         elif watcher.alive:
             self.right_matters = False
-            self.show(parts, [("watcher well ", "bar--quiet")])
+            self.show(parts, [("watcher well ", "quiet")])
         else:
             self.right_matters = True
-            self.show(parts, [(" no watcher, starting one ", "bar--bad")])
+            self.show(parts, [(" no watcher, starting one ", "alarm")])
 
 
 class TabBar(Bar):
     """The names of the tabs, and the selected agent's."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"bar--tab", "bar--chosen", "bar--quiet"}
 
     class Chosen(Message):
         def __init__(self, name: str) -> None:
@@ -112,14 +103,13 @@ class TabBar(Bar):
 
     def tell(self, names: Sequence[str], chosen: str, about: str) -> None:
         parts = [
-            (f" {name.capitalize()} ", "bar--chosen" if name == chosen else "bar--tab")
-            for name in names
+            (f" {name.capitalize()} ", "chosen" if name == chosen else "tab") for name in names
         ]
         self._names = tuple(names)
         room = self.size.width - sum(cell_len(text) for text, _ in parts) - 3
         if cell_len(about) > room:
             about = set_cell_size(about, room - 1) + "\u2026" if room > 12 else ""
-        self.show(parts, [(f"{about} ", "bar--quiet")] if about else [])
+        self.show(parts, [(f"{about} ", "quiet")] if about else [])
 
     def on_click(self, event: events.Click) -> None:
         x = 0
@@ -132,8 +122,6 @@ class TabBar(Bar):
 
 class KeyBar(Bar):
     """The keys that work here and now, as many as there is room for."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"bar--key", "bar--quiet"}
 
     class Pressed(Message):
         def __init__(self, action: str) -> None:
@@ -166,7 +154,7 @@ class KeyBar(Bar):
         self._shown.append(last)
         parts: list[Part] = []
         for pressed, words, _ in self._shown:
-            parts += [(f" {pressed}", "bar--key"), (f" {words} ", "bar--quiet")]
+            parts += [(f" {pressed}", "key"), (f" {words} ", "quiet")]
         self.show(parts)
 
     def on_click(self, event: events.Click) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,10 +14,6 @@ from textual.strip import Strip
 from tmuxorch.tui.lines import TextLine
 from tmuxorch.tui.widgets.ink import ink, wash
 
-_NAMES = ("label", "good", "bad", "warn", "strong", "file", "hunk", "added", "removed", "comment",
-          "keyword", "string", "number", "function")  # fmt: skip
-
-
 # Styles that colour the ground too; `ground|letters` puts other letters on it.
 _GROUNDS = ("added", "removed")
 
@@ -25,7 +21,6 @@ _GROUNDS = ("added", "removed")
 class TextView(ScrollView, can_focus=True):
     """Shows lines; `follow` keeps the end in view until the person scrolls up."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"text--{name}" for name in _NAMES}
     HELP = "The selected agent."
 
     def __init__(self, **kwargs: Any) -> None:
@@ -77,7 +72,7 @@ class TextView(ScrollView, can_focus=True):
         found = Style()
         ground, _, letters = style.rpartition("|")
         if ground:
-            found += wash(self, f"text--{ground}")
+            found += wash(self, ground)
         elif letters in _GROUNDS:
-            found += wash(self, f"text--{letters}")
-        return found + ink(self, f"text--{letters}") if letters else found
+            found += wash(self, letters)
+        return found + ink(self, letters) if letters else found
