@@ -49,7 +49,10 @@ class Terminal:
         return self.tmux("capture-pane", "-p", "-t", self.session)
 
     def wait_screen(self, text: str) -> None:
-        wait_for(lambda: text in self.screen(), what=f"{text!r} on the screen")
+        try:
+            wait_for(lambda: text in self.screen(), what=f"{text!r} on the screen")
+        except AssertionError as e:
+            raise AssertionError(f"{e}:\n{self.screen()}") from None
 
 
 @pytest.fixture

@@ -68,6 +68,8 @@ def test_a_worker_from_the_keyboard_and_its_live_screen(world: World, screen: Sc
     screen.wait_screen("No agents yet.")
     screen.press("n")
     screen.wait_screen("New worker in repo")
+    screen.wait_screen("from the task")
+    screen.wait_screen("claude")  # what can be chosen is there, so the fields take keys
     screen.write("Say hello")
     screen.press("Tab")
     screen.write("demo")

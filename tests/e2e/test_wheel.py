@@ -32,7 +32,12 @@ def test_the_wheel_holds_all_it_needs_at_run_time(wheel: Path) -> None:
     package = Path(tmuxorch.__file__).parent
     sources = {f"tmuxorch/{p.relative_to(package)}" for p in package.rglob("*.py")}
     assert sources <= names
-    assert {"tmuxorch/shim.py", "tmuxorch/defaults.toml", "tmuxorch/py.typed"} <= names
+    assert {
+        "tmuxorch/shim.py",
+        "tmuxorch/defaults.toml",
+        "tmuxorch/demo.toml",
+        "tmuxorch/py.typed",
+    } <= names
     assert not [n for n in names if n.startswith("tests") or "__pycache__" in n]
 
 

@@ -38,6 +38,18 @@ class RecordedTerminal:
         return self.says
 
 
+class NotingApp(TmuxorchApp):
+    """Remembers what it said."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.noted: list[str] = []
+
+    def notify(self, message: str, **kwargs: Any) -> None:
+        self.noted.append(message)
+        super().notify(message, **kwargs)
+
+
 class Stage:
     """The app of one test, and short words for what is on its screen."""
 
@@ -107,7 +119,7 @@ class Stage:
             cwd=str(self.world.directory),
             keys=self.keys,
         )
-        self.app = TmuxorchApp(setting)
+        self.app = NotingApp(setting)
         self.app.terminal = self.terminal
 
         async def play() -> None:
@@ -123,10 +135,6 @@ class Stage:
         deadline = time.monotonic() + DEADLINE_S
         while not look():
             if time.monotonic() > deadline:
-                import faulthandler
-                with open(f"/tmp/dump-{time.time()}", "w") as f:
-                    print(self.app.jobs._running, file=f, flush=True)
-                    faulthandler.dump_traceback(f)
                 raise AssertionError(
                     f"{what or 'the condition'} did not come true:\n{self.painted}\n{self.said}"
                 )
@@ -179,8 +187,8 @@ class Stage:
 
     @property
     def said(self) -> str:
-        """All sentences that were shown in the corner."""
-        return "\n".join(note.message for note in self.app._notifications)
+        """All sentences that were shown in the corner, also those that have gone again."""
+        return "\n".join(self.app.noted)
 
     @property
     def painted(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable
@@ -41,7 +42,7 @@ WATCHER_S = 5.0  # between two tries to have a watcher
 class TmuxorchApp(App[None]):
     """Opens on the agents of the setting's repository."""
 
-    CSS_PATH = "tmuxorch.tcss"
+    CSS_PATH = os.path.join(os.path.dirname(__file__), "tmuxorch.tcss")
     TITLE = "tmuxorch"
     BINDINGS: ClassVar[list[BindingType]] = []
     ENABLE_COMMAND_PALETTE = True
