@@ -75,9 +75,7 @@ class TmuxorchApp(App[None]):
         self.call_after_refresh(self._start_threads)
 
     def _start_threads(self) -> None:
-        from tmuxorch.tui.looker import Looker
-        from tmuxorch.tui.reader import Reader
-        from tmuxorch.tui.tally import Tally
+        from tmuxorch.tui.later import Looker, Reader, Tally
 
         self._reader = Reader(self.setting.state_dir, self.snapshots.put, self._observe_watcher)
         self._looker = Looker(self._open_context, self.looks.put)
