@@ -205,3 +205,14 @@ def test_history_is_newest_first_searched_and_limited(world: World) -> None:
     text = world.run("history").stdout
     assert "paint the fence" in text
     assert "user" in text
+
+
+def test_what_a_killed_shim_could_not_end_is_ended(world: World) -> None:
+    script = "setsid sleep 1000 & setsid sh -c 'trap \"\" HUP TERM; sleep 1000' & exec sleep 1000"
+    made = world.new("-n", "a", "--", "sh", "-c", script)
+    wait_for(lambda: len(world.processes(made["id"])) >= 4)
+    psutil.Process(made["process"]["shim_pid"]).kill()
+    wait_for(lambda: not world.marked_panes())
+    assert world.processes(made["id"]), "nobody has ended them yet"
+    world.run("rm", "a")
+    world.assert_nothing_left()

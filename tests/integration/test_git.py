@@ -207,6 +207,21 @@ class TestFlock:
         with flock(lock, timeout_s=0.1):
             pass
 
+    def test_one_that_its_holder_unlinked_is_held_anew(self, tmp_path: Path) -> None:
+        path = str(tmp_path / "lock")
+        held: list[bool] = []
+
+        def wait() -> None:
+            with flock(path, timeout_s=10):
+                held.append(os.path.exists(path))
+
+        with flock(path, timeout_s=1):
+            waiter = threading.Thread(target=wait)
+            waiter.start()
+            os.unlink(path)
+        waiter.join()
+        assert held == [True]
+
 
 class TestFindRepo:
     @pytest.mark.parametrize("name", ["plain", *ODD_NAMES])

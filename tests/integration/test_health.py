@@ -125,10 +125,9 @@ def test_what_was_at_stake_at_an_earlier_end_does_not_count_for_this_one(world: 
         (Path(made["worktree"]) / "work").write_text("x")
         [again] = world.json("ls")
         kill(again)
+        wait_for(lambda: health.look() >= 0 and status_of(ctx, made) is Status.CRASHED)
         settle(health)
-        agent = ctx.store.agent(made["id"])
-        assert agent is not None
-        assert agent.state is State.EXITED
+        assert [agent.state for agent in ctx.store.agents()] == [State.EXITED]
 
 
 def test_a_removal_that_failed_is_tried_again_later(world: World, monkeypatch: Any) -> None:

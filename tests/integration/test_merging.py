@@ -182,11 +182,17 @@ def test_a_rebase_leaves_out_what_the_base_has_already(shop: Workshop) -> None:
     ]
 
 
-def test_work_that_was_merged_before_is_said_to_be_there(shop: Workshop) -> None:
+@pytest.mark.parametrize("again", list(How))
+@pytest.mark.parametrize("how", list(How))
+def test_work_that_was_merged_before_is_said_to_be_there(
+    shop: Workshop, how: How, again: How
+) -> None:
     shop.commit(shop.tree, "one.txt", "1\n")
-    shop.merge()
+    shop.commit(shop.tree, "README", "better\n")
+    shop.commit(shop.repo, "two.txt", "2\n")
+    shop.merge(how)
     head = shop.at("main")
-    done = shop.merge()
+    done = shop.merge(again)
     assert (done.changed, done.commits, shop.at("main")) == (False, (), head)
 
 

@@ -282,3 +282,34 @@ def test_sixteen_first_uses_at_once_make_one_store(tmp_path: Path) -> None:
     store = open_store(str(tmp_path))
     assert len(store.agents()) == 16
     store.close()
+
+
+def test_history_of_an_older_store_is_searched_too(tmp_path: Path) -> None:
+    from tmuxorch.adapters.migrations import MIGRATIONS
+
+    names = [name.partition("-")[2] for name, _ in MIGRATIONS]
+    older = MIGRATIONS[: names.index("history-words")]
+    db = sqlite3.connect(tmp_path / "tmuxorch.db")
+    db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
+    db.execute("INSERT INTO meta VALUES ('store_id', 'abc')")
+    for _, script in older:
+        db.executescript(script)
+    columns = (
+        "id, name, repo, task, agent, kind, command, branch, base, base_commit, reason, "
+        "created_at, removed_at, duration_s, branch_kept"
+    )
+    for row in ("'a', 'one', '/r', 'paint the fence'", "'b', 'two', '/r', 'mow the lawn'"):
+        db.execute(
+            f"INSERT INTO history ({columns}) VALUES "
+            f"({row}, 'sh', 'worker', '[]', 'b', 'main', 'c', 'user', 1, 2, 3, 0)"
+        )
+    db.execute(f"PRAGMA user_version = {len(older)}")
+    db.commit()
+    db.close()
+    store = open_store(str(tmp_path))
+    assert [entry.name for entry in store.history(search="fence")] == ["one"]
+    (entry,) = store.find_history("two")
+    assert (entry.worktree, entry.branch_made, entry.copied) == (None, False, ())
+    store.drop_history(AgentId("a"))
+    assert store.history(search="fence") == []
+    store.close()

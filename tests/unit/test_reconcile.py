@@ -116,7 +116,11 @@ def test_the_shim_gets_a_moment_to_say_how_the_agent_ended() -> None:
     assert judge(RUNNING, Observation(SEEN, DEAD, ALIVE)).action is Action.LOOK_AGAIN
     late = Observation(SEEN, DEAD, ALIVE, dead_for_s=2.0)
     assert judge(RUNNING, late).action is Action.END
-    assert judge(RUNNING, Observation(SEEN, DEAD, DEAD)).action is Action.END
+    assert judge(RUNNING, Observation(FOREIGN, DEAD, DEAD)).action is Action.END
+
+
+def test_a_window_whose_shim_died_gets_a_moment_to_go() -> None:
+    assert judge(RUNNING, Observation(SEEN, DEAD, DEAD)).action is Action.LOOK_AGAIN
 
 
 def test_a_closed_window_and_a_dead_process_are_a_closed_window() -> None:

@@ -24,8 +24,8 @@ from tmuxorch.core.observation import (
 from tmuxorch.core.view import ended_status
 from tmuxorch.model import Agent, DeadPolicy, Exit, Kind, Reason, State, Status
 
-# The shim writes how the agent ended within milliseconds of its end; one that is alive and
-# has not done so after this long (stopped, or a full disk) will not.
+# The shim writes how the agent ended within milliseconds of its end; one that has not done
+# so after this long (stopped, or a full disk) will not.
 SHIM_ANSWERS_S = 2.0
 # How far the record of an agent's last activity may lag behind.
 ACTIVITY_STEP_S = 10.0
@@ -113,8 +113,8 @@ def _running(agent: Agent, seen: Observation) -> Verdict:
             return _show(agent, seen, seen.doing)
         case Alive(), WindowGone() | ServerGone():
             return _show(agent, seen, Status.STRAY)
-        case Dead(), WindowSeen() if _is_word_due(seen):
-            return Verdict(Action.LOOK_AGAIN, "its shim is about to say how it ended")
+        case Dead(), WindowSeen(held=True) if _is_word_due(seen):
+            return Verdict(Action.LOOK_AGAIN, "its shim is about to say how it ended, or to go")
         case Dead(), WindowSeen():
             exit_ = seen.ended.exit if seen.ended else None
             return _end(agent, seen, reason_of(agent, exit_), "its process has ended")
@@ -126,9 +126,11 @@ def _running(agent: Agent, seen: Observation) -> Verdict:
 
 
 def _is_word_due(seen: Observation) -> bool:
-    """Whether the shim lives and will say in a moment how the agent ended."""
-    is_silent = seen.ended is None and isinstance(seen.shim, Alive)
-    return is_silent and seen.dead_for_s < SHIM_ANSWERS_S
+    """Whether the next moment tells more: the shim how the agent ended, or that it died too.
+
+    With a dead shim the window goes as well, as soon as tmux has noticed.
+    """
+    return seen.ended is None and seen.dead_for_s < SHIM_ANSWERS_S
 
 
 def _exited(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verdict:

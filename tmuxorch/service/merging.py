@@ -186,7 +186,7 @@ def _build(
             if not forward:
                 commits = merges.commits_to_replay(repo, before, head)
             after = head if forward else merges.replay(repo, before, commits, sign=settings.sign)
-            return after, commits
+            return after, () if after == before else commits
         if how is How.MERGE and forward and settings.fast_forward != "no":
             return head, commits
         if how is How.MERGE and settings.fast_forward == "only":
@@ -195,7 +195,7 @@ def _build(
                 "commit; use --rebase or --squash"
             )
         tree = merges.merge_trees(repo, before, head)
-        if how is How.SQUASH and tree == merges.tree_of(repo, before):
+        if tree == merges.tree_of(repo, before):  # squashed or rebased into it before
             return before, ()
     except MergeConflict as conflict:
         raise _conflict(agent, base, conflict) from conflict

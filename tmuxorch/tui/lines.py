@@ -6,8 +6,10 @@ is worked out when it comes into view, so a diff of a hundred thousand lines cos
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from textwrap import wrap
 from typing import Any, Protocol
 
 from rich.style import Style
@@ -40,6 +42,18 @@ class Plain:
 
     def spans(self) -> list[Span]:
         return [(literal(self.text), self.style)]
+
+
+def folded(lines: Sequence[TextLine], width: int) -> list[TextLine]:
+    """The lines with plain text broken at words to the width, where there is no way sideways."""
+    found: list[TextLine] = []
+    for line in lines:
+        if isinstance(line, Plain) and line.width_hint > width:
+            pieces = wrap(literal(line.text), width, subsequent_indent="  ")
+            found += [Plain(piece, line.style) for piece in pieces]
+        else:
+            found.append(line)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

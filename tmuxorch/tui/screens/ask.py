@@ -10,9 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from tmuxorch.tui.lines import Plain, TextLine
+from tmuxorch.tui.lines import Plain, TextLine, folded
 from tmuxorch.tui.widgets.bars import Bar, KeyBar
 from tmuxorch.tui.widgets.text_view import TextView
+
+WIDTH = 52  # of a dialog on the smallest screen, until it is laid out
 
 
 class Title(Bar):
@@ -69,6 +71,7 @@ class Ask(ModalScreen[bool]):
             facts if facts is not None else [Plain("looking at what is at stake\u2026", "label")]
         )
         view = self.query_one(TextView)
+        shown = folded(shown, view.size.width or WIDTH)
         view.styles.height = max(1, min(len(shown), self.app.size.height - 8))
         view.show(shown, fresh=True)
         yes = [("Enter", self._yes, "agree")] if facts is not None else []
