@@ -25,6 +25,10 @@ class NewWorker(ModalScreen[Wish | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave", priority=True),
         Binding("ctrl+n", "other_agent", "next agent", priority=True),
+        # Without priority Tab waits in the field's own queue, and what is typed right after it
+        # still goes to the field before.
+        Binding("tab", "app.focus_next", "next field", priority=True),
+        Binding("shift+tab", "app.focus_previous", "previous field", priority=True),
     ]
 
     def __init__(self, repo: str, task: str = "") -> None:
