@@ -152,24 +152,24 @@ class Agent:
     base: str
     base_commit: str
     worktree: str
-    command: tuple[str, ...]
-    copied: tuple[str, ...]
-    conversation: str | None
     socket: str
-    place: Place | None
-    process: ProcessId | None
-    shim: ProcessId | None
-    owner: ProcessId | None
-    step: str
-    reason: Reason | None
-    keep_branch: bool
-    exit: Exit | None
-    stopped: bool
-    restarts: int
     created_at: float
-    started_at: float | None
-    ended_at: float | None
-    last_activity_at: float | None
+    command: tuple[str, ...] = ()
+    copied: tuple[str, ...] = ()
+    conversation: str | None = None
+    place: Place | None = None
+    process: ProcessId | None = None
+    shim: ProcessId | None = None
+    owner: ProcessId | None = None
+    step: str = ""
+    reason: Reason | None = None
+    keep_branch: bool = False
+    exit: Exit | None = None
+    stopped: bool = False
+    restarts: int = 0
+    started_at: float | None = None
+    ended_at: float | None = None
+    last_activity_at: float | None = None
     deaths: tuple[float, ...] = ()
     restart_at: float | None = None
     reported: Status | None = None
@@ -193,7 +193,7 @@ class HistoryEntry:
     """What became of a removed agent; its id is the agent's.
 
     `branch_made` says that the branch is tmuxorch's to take away again, `copied` which files
-    came from the main worktree; `worktree` is None in rows older than that column.
+    came from the main worktree.
     """
 
     id: AgentId
@@ -222,6 +222,6 @@ class HistoryEntry:
     kind: Kind
     command: tuple[str, ...]
     conversation: str | None
-    worktree: str | None = None
-    branch_made: bool = False
-    copied: tuple[str, ...] = ()
+    worktree: str
+    branch_made: bool
+    copied: tuple[str, ...]

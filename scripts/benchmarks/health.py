@@ -7,7 +7,6 @@ claude-squad never notice.
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import subprocess
@@ -18,7 +17,7 @@ from contextlib import contextmanager
 from statistics import median, quantiles
 
 import psutil
-from lifecycle import Row, World, medians, private_world, run, wait_for
+from measuring import Row, World, main, medians, private_world, run, wait_for
 
 from tmuxorch.adapters.watchfile import observe_watcher
 from tmuxorch.model import Agent, State
@@ -142,21 +141,7 @@ def idle_rows() -> Iterator[Row]:
 PARTS = {"deaths": death_rows, "passes": pass_rows, "idle": idle_rows}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="scripts/bench health", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; or all")
-    args = parser.parse_args()
-    if unknown := set(args.parts) - set(PARTS):
-        parser.error(f"there is no part {', '.join(unknown)}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that worlds are closed
-    line = "{:<43} {:>10} {:>10} {:>6} {:>10}  {}"
-    print(line.format("what", "measured", "floor", "ratio", "target", ""))
-    for part in args.parts or PARTS:
-        for row in PARTS[part]():
-            print(line.format(*row.cells()), flush=True)
-    print("\n" + (__doc__ or "").split("\n\n")[1].strip())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main("health", __doc__, PARTS)
+    print("\n" + (__doc__ or "").split("\n\n")[1].strip())
+    sys.exit(status)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
@@ -14,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from statistics import median
 
-from lifecycle import PATH, Row, run, took_ms
+from measuring import PATH, Row, main, run, took_ms
 
 from tmuxorch import config as configuration
 from tmuxorch.adapters import git
@@ -65,10 +64,7 @@ class World:
             id=agent_id, name=name, repo=str(self.repo), task="", agent="sh", kind=Kind.WORKER,
             state=State.EXITED, status=Status.DONE, branch=f"tmuxorch/{name}", branch_made=True,
             base="main", base_commit=self.base, worktree=str(self.directory / "worktrees" / name),
-            command=("sh",), copied=(), conversation=None, socket=self.ctx.socket, place=None,
-            process=None, shim=None, owner=None, step="", reason=None, keep_branch=False,
-            exit=None, stopped=True, restarts=0, created_at=0.0, started_at=None, ended_at=None,
-            last_activity_at=None,
+            command=("sh",), socket=self.ctx.socket, stopped=True, created_at=0.0,
         )  # fmt: skip
         self.ctx.store.add(agent)
         git.add_worktree(
@@ -208,22 +204,5 @@ def restore_rows() -> Iterator[Row]:
 PARTS = {"save": save_rows, "remove": remove_rows, "restore": restore_rows}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="scripts/bench salvage", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; or all")
-    parser.add_argument("--check", action="store_true", help="exit 1 if a target is missed")
-    args = parser.parse_args()
-    if unknown := set(args.parts) - set(PARTS):
-        parser.error(f"there is no part {', '.join(unknown)}")
-    line = "{:<43} {:>10} {:>10} {:>6} {:>8}  {}"
-    print(line.format("what", "measured", "floor", "ratio", "target", ""))
-    missed = False
-    for part in args.parts or PARTS:
-        for row in PARTS[part]():
-            print(line.format(*row.cells()), flush=True)
-            missed |= row.verdict == "over"
-    return int(args.check and missed)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("salvage", __doc__, PARTS))

@@ -5,7 +5,6 @@ Everything happens in private directories and on private tmux servers.
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import os
 import pty
@@ -21,7 +20,7 @@ from contextlib import contextmanager, suppress
 from statistics import median
 
 import psutil
-from lifecycle import Row, World, private_world, run
+from measuring import Row, World, main, private_world, run
 
 from tmuxorch.adapters import procfs, store
 from tmuxorch.model import Agent, AgentId, Kind, ProcessId, State, Status
@@ -105,10 +104,7 @@ def record(world: World, count: int, process: ProcessId | None = None) -> list[A
             task="a task", agent="demo", kind=Kind.WORKER, state=State.RUNNING,
             status=Status.WORKING, branch=f"tmuxorch/{number}", branch_made=True, base="main",
             base_commit="0" * 40, worktree=f"{world.directory}/none/{number}", command=("sleep",),
-            copied=(), conversation=None, socket=world.socket, place=None,
-            process=process or procfs.identify_self(), shim=None, owner=None, step="", reason=None,
-            keep_branch=False, exit=None, stopped=False, restarts=0, created_at=1.0 + n,
-            started_at=None, ended_at=None, last_activity_at=None,
+            socket=world.socket, process=process or procfs.identify_self(), created_at=1.0 + n,
         )  # fmt: skip
         opened_store.add(agent)
         made.append(agent)
@@ -225,23 +221,5 @@ PARTS = {
 }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="scripts/bench tui", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; or all")
-    parser.add_argument("--check", action="store_true", help="exit 1 if a target is missed")
-    args = parser.parse_args()
-    if unknown := set(args.parts) - set(PARTS):
-        parser.error(f"there is no part {', '.join(unknown)}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that worlds are closed
-    line = "{:<43} {:>10} {:>10} {:>6} {:>8}  {}"
-    print(line.format("what", "measured", "floor", "ratio", "target", ""))
-    missed = False
-    for part in args.parts or PARTS:
-        for row in PARTS[part]():
-            print(line.format(*row.cells()), flush=True)
-            missed |= row.verdict == "over" and not row.is_aim
-    return int(args.check and missed)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("tui", __doc__, PARTS))

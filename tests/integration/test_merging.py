@@ -34,10 +34,7 @@ class Workshop:
             task=f"Improve {name}\nwith details", agent="sh", kind=Kind.WORKER, state=state,
             status=Status.DONE, branch=f"tmuxorch/{name}", branch_made=True, base=base,
             base_commit=self.at(base), worktree=str(self.world.worktrees / name), command=("sh",),
-            copied=(), conversation=None, socket=self.world.socket, place=None, process=None,
-            shim=None, owner=None, step="", reason=None, keep_branch=False, exit=None,
-            stopped=False, restarts=0, created_at=1.0, started_at=None, ended_at=None,
-            last_activity_at=None,
+            socket=self.world.socket, created_at=1.0,
         )  # fmt: skip
         self.ctx.store.add(agent)
         git.add_worktree(

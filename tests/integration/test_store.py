@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tmuxorch.adapters import migrations
 from tmuxorch.adapters.migrations import MIGRATIONS
 from tmuxorch.adapters.store import SCHEMA_VERSION, Store, open_store, open_store_for_reading
 from tmuxorch.errors import NameTaken, StateConflict, StoreUnusable
@@ -51,27 +52,17 @@ def make_agent(number: int = 1) -> Agent:
         worktree=f"/worktrees/{number}",
         command=("sh", "-c", "echo \udcff"),
         copied=(".env",),
-        conversation=None,
         socket="/socket",
-        place=None,
-        process=None,
-        shim=None,
         owner=ME,
-        step="",
-        reason=None,
-        keep_branch=False,
-        exit=None,
-        stopped=False,
-        restarts=0,
         created_at=1000.25,
-        started_at=None,
-        ended_at=None,
-        last_activity_at=None,
     )
 
 
 def make_entry(agent: Agent) -> HistoryEntry:
     return HistoryEntry(
+        worktree=agent.worktree,
+        branch_made=agent.branch_made,
+        copied=agent.copied,
         id=agent.id,
         name=agent.name,
         repo=agent.repo,
@@ -284,32 +275,19 @@ def test_sixteen_first_uses_at_once_make_one_store(tmp_path: Path) -> None:
     store.close()
 
 
-def test_history_of_an_older_store_is_searched_too(tmp_path: Path) -> None:
-    from tmuxorch.adapters.migrations import MIGRATIONS
-
-    names = [name.partition("-")[2] for name, _ in MIGRATIONS]
-    older = MIGRATIONS[: names.index("history-words")]
-    db = sqlite3.connect(tmp_path / "tmuxorch.db")
-    db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
-    db.execute("INSERT INTO meta VALUES ('store_id', 'abc')")
-    for _, script in older:
-        db.executescript(script)
-    columns = (
-        "id, name, repo, task, agent, kind, command, branch, base, base_commit, reason, "
-        "created_at, removed_at, duration_s, branch_kept"
-    )
-    for row in ("'a', 'one', '/r', 'paint the fence'", "'b', 'two', '/r', 'mow the lawn'"):
-        db.execute(
-            f"INSERT INTO history ({columns}) VALUES "
-            f"({row}, 'sh', 'worker', '[]', 'b', 'main', 'c', 'user', 1, 2, 3, 0)"
-        )
-    db.execute(f"PRAGMA user_version = {len(older)}")
-    db.commit()
-    db.close()
+def test_a_later_step_is_taken_once_and_keeps_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = open_store(str(tmp_path))
-    assert [entry.name for entry in store.history(search="fence")] == ["one"]
-    (entry,) = store.find_history("two")
-    assert (entry.worktree, entry.branch_made, entry.copied) == (None, False, ())
-    store.drop_history(AgentId("a"))
-    assert store.history(search="fence") == []
+    store.add(make_agent())
     store.close()
+    step = ("9999-later", "ALTER TABLE agents ADD COLUMN colour TEXT")
+    monkeypatch.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, step))
+    monkeypatch.setattr("tmuxorch.adapters.store.SCHEMA_VERSION", len(MIGRATIONS) + 1)
+    for _ in range(2):
+        store = open_store(str(tmp_path))
+        assert store.meta("migration:9999-later") is not None
+        store.close()
+    with sqlite3.connect(tmp_path / "tmuxorch.db") as db:
+        assert db.execute("SELECT count(*), count(colour) FROM agents").fetchone() == (1, 0)
+    db.close()

@@ -85,23 +85,9 @@ class Stage:
             base_commit="0" * 40,
             worktree=str(self.world.worktrees / name),
             command=("sleep", "1000"),
-            copied=(),
-            conversation=None,
             socket=self.world.socket,
-            place=None,
             process=procfs.identify_self(),
-            shim=None,
-            owner=None,
-            step="",
-            reason=None,
-            keep_branch=False,
-            exit=None,
-            stopped=False,
-            restarts=0,
             created_at=time.time() - 100 + self._made,
-            started_at=None,
-            ended_at=None,
-            last_activity_at=None,
         )
         agent = replace(agent, **changes)
         opened.add(agent)

@@ -69,6 +69,9 @@ def _bury(stage: Stage) -> None:
     agent = opened.agents()[0]
     opened.record(agent, "noted", EVIL)
     entry = HistoryEntry(
+            worktree="/w",
+            branch_made=True,
+            copied=(),
         id=agent.id, name=agent.name, repo=agent.repo, task=EVIL, agent="demo", branch=EVIL,
         base="main", base_commit="0" * 40, head_commit=None, reason=Reason.USER, exit=None,
         created_at=1.0, removed_at=time.time(), duration_s=1.0, commits=0, files_changed=0,

@@ -2,6 +2,7 @@
 
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     (
+        # `seq` keeps the words' row numbers, which a table without an integer key may change.
         "0001-agents-history-events",
         """
         CREATE TABLE agents (
@@ -19,7 +20,7 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
             base_commit TEXT NOT NULL,
             worktree TEXT NOT NULL UNIQUE,
             command TEXT NOT NULL,
-            copied TEXT NOT NULL DEFAULT '[]',
+            copied TEXT NOT NULL,
             conversation TEXT,
             socket TEXT NOT NULL,
             server TEXT,
@@ -40,68 +41,13 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
             started_at REAL,
             ended_at REAL,
             last_activity_at REAL,
+            deaths TEXT NOT NULL DEFAULT '[]',
+            restart_at REAL,
+            reported TEXT,
+            reported_at REAL,
             UNIQUE (repo, name)
         ) STRICT;
         CREATE TABLE history (
-            id TEXT PRIMARY KEY,
-            name TEXT NOT NULL,
-            repo TEXT NOT NULL,
-            task TEXT NOT NULL,
-            agent TEXT NOT NULL,
-            kind TEXT NOT NULL,
-            command TEXT NOT NULL,
-            conversation TEXT,
-            branch TEXT NOT NULL,
-            base TEXT NOT NULL,
-            base_commit TEXT NOT NULL,
-            head_commit TEXT,
-            reason TEXT NOT NULL,
-            exit_code INTEGER,
-            exit_signal INTEGER,
-            created_at REAL NOT NULL,
-            removed_at REAL NOT NULL,
-            duration_s REAL NOT NULL,
-            commits INTEGER,
-            files_changed INTEGER,
-            insertions INTEGER,
-            deletions INTEGER,
-            salvage_ref TEXT,
-            archive TEXT,
-            branch_kept INTEGER NOT NULL,
-            restored_at REAL,
-            last_screen TEXT
-        ) STRICT;
-        CREATE INDEX history_by_time ON history (removed_at DESC);
-        CREATE TABLE events (
-            seq INTEGER PRIMARY KEY,
-            at REAL NOT NULL,
-            agent TEXT NOT NULL,
-            name TEXT NOT NULL,
-            what TEXT NOT NULL,
-            why TEXT NOT NULL
-        ) STRICT;
-        CREATE INDEX events_by_agent ON events (agent, seq);
-        """,
-    ),
-    (
-        "0002-restarts",
-        """
-        ALTER TABLE agents ADD COLUMN deaths TEXT NOT NULL DEFAULT '[]';
-        ALTER TABLE agents ADD COLUMN restart_at REAL
-        """,
-    ),
-    (
-        "0003-reported-status",
-        """
-        ALTER TABLE agents ADD COLUMN reported TEXT;
-        ALTER TABLE agents ADD COLUMN reported_at REAL
-        """,
-    ),
-    (
-        # `seq` keeps the words' row numbers, which a table without an integer key may change.
-        "0004-history-words",
-        """
-        CREATE TABLE history_by_seq (
             seq INTEGER PRIMARY KEY,
             id TEXT NOT NULL UNIQUE,
             name TEXT NOT NULL,
@@ -112,12 +58,12 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
             command TEXT NOT NULL,
             conversation TEXT,
             branch TEXT NOT NULL,
-            branch_made INTEGER NOT NULL DEFAULT 0,
+            branch_made INTEGER NOT NULL,
             base TEXT NOT NULL,
             base_commit TEXT NOT NULL,
             head_commit TEXT,
-            worktree TEXT,
-            copied TEXT NOT NULL DEFAULT '[]',
+            worktree TEXT NOT NULL,
+            copied TEXT NOT NULL,
             reason TEXT NOT NULL,
             exit_code INTEGER,
             exit_signal INTEGER,
@@ -134,26 +80,12 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
             restored_at REAL,
             last_screen TEXT
         ) STRICT;
-        INSERT INTO history_by_seq
-            (id, name, repo, task, agent, kind, command, conversation, branch, base, base_commit,
-             head_commit, reason, exit_code, exit_signal, created_at, removed_at, duration_s,
-             commits, files_changed, insertions, deletions, salvage_ref, archive, branch_kept,
-             restored_at, last_screen)
-            SELECT
-             id, name, repo, task, agent, kind, command, conversation, branch, base, base_commit,
-             head_commit, reason, exit_code, exit_signal, created_at, removed_at, duration_s,
-             commits, files_changed, insertions, deletions, salvage_ref, archive, branch_kept,
-             restored_at, last_screen
-            FROM history ORDER BY removed_at, rowid;
-        DROP TABLE history;
-        ALTER TABLE history_by_seq RENAME TO history;
         CREATE INDEX history_by_time ON history (removed_at DESC);
         CREATE VIRTUAL TABLE history_words USING fts5 (
             id, name, task, agent, branch, reason, last_screen,
             content = 'history', content_rowid = 'seq',
             tokenize = 'unicode61 remove_diacritics 2'
         );
-        INSERT INTO history_words (history_words) VALUES ('rebuild');
         CREATE TRIGGER history_added AFTER INSERT ON history BEGIN
             INSERT INTO history_words (rowid, id, name, task, agent, branch, reason, last_screen)
             VALUES (new.seq, new.id, new.name, new.task, new.agent, new.branch, new.reason,
@@ -175,6 +107,15 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
             VALUES (new.seq, new.id, new.name, new.task, new.agent, new.branch, new.reason,
                     new.last_screen);
         END;
+        CREATE TABLE events (
+            seq INTEGER PRIMARY KEY,
+            at REAL NOT NULL,
+            agent TEXT NOT NULL,
+            name TEXT NOT NULL,
+            what TEXT NOT NULL,
+            why TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX events_by_agent ON events (agent, seq);
         """,
     ),
 )

@@ -34,7 +34,7 @@ else:
     from tmuxorch.values import dataclass
 
 BUSY_TIMEOUT_S = 30.0
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 1
 EVENTS_KEPT = 50_000
 REPORT_STEP_S = 5.0
 _ID_PREFIX_MIN = 4

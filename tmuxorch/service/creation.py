@@ -224,23 +224,10 @@ def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
         base_commit=base.commit,
         worktree=worktree,
         command=argv if request.command else (),
-        copied=(),
         conversation=conversation,
         socket=ctx.socket,
-        place=None,
-        process=None,
-        shim=None,
         owner=procfs.identify_self(),
-        step="",
-        reason=None,
-        keep_branch=False,
-        exit=None,
-        stopped=False,
-        restarts=0,
         created_at=ctx.clock(),
-        started_at=None,
-        ended_at=None,
-        last_activity_at=None,
     )
     return _Plan(profile, argv, env, profile is not None and profile.task is TaskBy.STDIN, agent)
 

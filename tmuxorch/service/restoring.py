@@ -87,9 +87,7 @@ def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
         raise NameTaken(f"the name {name!r} is taken in {entry.repo}; choose another with -n")
     branch, made = _choose_branch(repo, entry, commit)
     agent_id = AgentId(os.urandom(6).hex())
-    worktree = entry.worktree or naming.worktree_path(
-        ctx.worktrees_dir, entry.repo, entry.name, entry.id
-    )
+    worktree = entry.worktree
     # In its old place an agent finds its conversations again, which many keep by directory.
     if os.path.lexists(worktree) or worktree in {agent.worktree for agent in agents}:
         worktree = naming.worktree_path(ctx.worktrees_dir, entry.repo, name, agent_id)
@@ -112,20 +110,10 @@ def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
         copied=entry.copied,
         conversation=entry.conversation,
         socket=ctx.socket,
-        place=None,
-        process=None,
-        shim=None,
         owner=procfs.identify_self(),
-        step="",
-        reason=None,
-        keep_branch=False,
         exit=entry.exit,
         stopped=True,
-        restarts=0,
         created_at=now,
-        started_at=None,
-        ended_at=None,
-        last_activity_at=None,
     )
     return _Plan(repo, commit, agent)
 
