@@ -81,10 +81,10 @@ def _bury(stage: Stage) -> None:
     with opened._write() as db:
         from dataclasses import fields
 
-        from tmuxorch.adapters.store import _columns, _insert
+        from tmuxorch.adapters.rows import as_columns, insertion
 
-        columns = _columns({f.name: getattr(entry, f.name) for f in fields(entry)})
-        db.execute(_insert("history", columns), list(columns.values()))
+        columns = as_columns({f.name: getattr(entry, f.name) for f in fields(entry)})
+        db.execute(insertion("history", columns), list(columns.values()))
     opened.close()
 
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sqlite3
 import time
 from contextlib import contextmanager
 
-from tmuxorch.errors import NameTaken, StateConflict, StoreUnusable
+from tmuxorch.adapters.database import open_database, roll_back, translated, was_made
+from tmuxorch.adapters.rows import as_columns, as_text, insertion, read_agent, read_entry
+from tmuxorch.errors import NameTaken, StateConflict
 from tmuxorch.model import (
     Agent,
     AgentId,
     Event,
-    Exit,
     HistoryEntry,
-    Kind,
-    PaneId,
-    Place,
-    ProcessId,
     Reason,
     State,
     Status,
-    WindowId,
 )
 
 TYPE_CHECKING = False
@@ -33,8 +27,6 @@ if TYPE_CHECKING:
 else:
     from tmuxorch.values import dataclass
 
-BUSY_TIMEOUT_S = 30.0
-SCHEMA_VERSION = 1
 EVENTS_KEPT = 50_000
 REPORT_STEP_S = 5.0
 _ID_PREFIX_MIN = 4
@@ -43,10 +35,6 @@ _KEEP_FIRST_BURIAL = (
     " ON CONFLICT (id) DO UPDATE SET salvage_ref = coalesce(excluded.salvage_ref, salvage_ref),"
     " archive = coalesce(excluded.archive, archive)"
 )
-
-# A database that comes up empty although this file says it was filled is not
-# "no agents": nothing may be deleted on the strength of it.
-MARKER = "initialised"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +60,17 @@ class Store:
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
-        with _translated(self.state_dir):
+        with translated(self.state_dir):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
                 self._db.execute("COMMIT")
             except BaseException:
-                _roll_back(self._db)
+                roll_back(self._db)
                 raise
 
     def _read(self, sql: str, *args: object) -> list[sqlite3.Row]:
-        with _translated(self.state_dir):
+        with translated(self.state_dir):
             return self._db.execute(sql, args).fetchall()
 
     # -- agents ---------------------------------------------------------------
@@ -93,18 +81,18 @@ class Store:
             rows = self._read("SELECT * FROM agents ORDER BY created_at, id")
         else:
             rows = self._read("SELECT * FROM agents WHERE repo = ? ORDER BY created_at, id", repo)
-        return [_agent(row) for row in rows]
+        return [read_agent(row) for row in rows]
 
     def agent(self, agent_id: str) -> Agent | None:
         rows = self._read("SELECT * FROM agents WHERE id = ?", agent_id)
-        return _agent(rows[0]) if rows else None
+        return read_agent(rows[0]) if rows else None
 
     def add(self, agent: Agent) -> None:
         """Record a new agent; `NameTaken` if a live one of that repository has its name."""
-        columns = _columns({name: getattr(agent, name) for name in agent.__match_args__})
+        columns = as_columns({name: getattr(agent, name) for name in agent.__match_args__})
         try:
             with self._write() as db:
-                db.execute(_insert("agents", columns), list(columns.values()))
+                db.execute(insertion("agents", columns), list(columns.values()))
                 _record(db, agent, "creating", f"task: {agent.task}" if agent.task else "")
         except sqlite3.IntegrityError as e:
             raise NameTaken(
@@ -126,7 +114,7 @@ class Store:
         a remover and a restarter, cannot both win.
         """
         expected = list(expect)
-        columns = _columns(changes)
+        columns = as_columns(changes)
         sets = ", ".join(f"{name} = ?" for name in columns)
         marks = ", ".join("?" * len(expected))
         with self._write() as db:
@@ -134,7 +122,7 @@ class Store:
                 changed = db.execute(
                     f"UPDATE agents SET {sets} WHERE id = ? AND state IN ({marks}) AND owner IS ?"
                     " RETURNING *",
-                    [*columns.values(), agent.id, *expected, _text(agent.owner)],
+                    [*columns.values(), agent.id, *expected, as_text(agent.owner)],
                 ).fetchall()
             except sqlite3.IntegrityError as e:  # the one rule a change can break
                 raise NameTaken(f"the name {changes.get('name')!r} is taken in {agent.repo}") from e
@@ -145,7 +133,7 @@ class Store:
                 )
             if what:
                 _record(db, agent, what, why)
-        return _agent(changed[0])
+        return read_agent(changed[0])
 
     def show(self, sightings: Sequence[Sighting]) -> None:
         """Write what living agents are doing, all in one transaction.
@@ -155,7 +143,7 @@ class Store:
         """
         with self._write() as db:
             for sighting in sightings:
-                columns = _columns(sighting.changes)
+                columns = as_columns(sighting.changes)
                 sets = ", ".join(f"{name} = ?" for name in columns)
                 changed = db.execute(
                     f"UPDATE agents SET {sets} WHERE id = ? AND state = ?",
@@ -204,20 +192,20 @@ class Store:
         Idempotent: the agent's id is the row's key, so a second burial changes nothing but
         adds where work is that was saved only then.
         """
-        columns = _columns({name: getattr(entry, name) for name in entry.__match_args__})
+        columns = as_columns({name: getattr(entry, name) for name in entry.__match_args__})
         with self._write() as db:
             db.execute(
-                _insert("history", columns) + _KEEP_FIRST_BURIAL,
+                insertion("history", columns) + _KEEP_FIRST_BURIAL,
                 list(columns.values()),
             )
             rows = db.execute(
                 "UPDATE agents SET step = ? WHERE id = ? AND state = ? AND owner IS ? RETURNING *",
-                [step, agent.id, State.REMOVING, _text(agent.owner)],
+                [step, agent.id, State.REMOVING, as_text(agent.owner)],
             ).fetchall()
             if not rows:
                 raise StateConflict(f"{agent.name} is being removed by another command")
             _record(db, agent, "removed", f"reason: {entry.reason}")
-        return _agent(rows[0])
+        return read_agent(rows[0])
 
     def unbury(self, agent: Agent, why: str) -> None:
         """Keep an agent after all whose removal could not be ended: no history, quarantined."""
@@ -277,11 +265,13 @@ class Store:
         return []
 
     def _entries(self, where: str, *args: object) -> list[HistoryEntry]:
-        return [_entry(row) for row in self._read(f"SELECT * FROM history WHERE {where}", *args)]
+        return [
+            read_entry(row) for row in self._read(f"SELECT * FROM history WHERE {where}", *args)
+        ]
 
     def history_entry(self, agent_id: str) -> HistoryEntry | None:
         rows = self._read("SELECT * FROM history WHERE id = ?", agent_id)
-        return _entry(rows[0]) if rows else None
+        return read_entry(rows[0]) if rows else None
 
     def amend_history(
         self, agent_id: AgentId, *, salvage_ref: str | None, archive: str | None
@@ -299,13 +289,13 @@ class Store:
             rows = db.execute(
                 "UPDATE agents SET state = ?, status = ?, stopped = 1, owner = NULL, ended_at = ?"
                 " WHERE id = ? AND state = ? AND owner IS ? RETURNING *",
-                [State.EXITED, Status.DONE, at, agent.id, State.CREATING, _text(agent.owner)],
+                [State.EXITED, Status.DONE, at, agent.id, State.CREATING, as_text(agent.owner)],
             ).fetchall()
             if not rows:
                 raise StateConflict(f"{agent.name} was changed by another command meanwhile")
             db.execute("UPDATE history SET restored_at = ? WHERE id = ?", [at, entry.id])
             _record(db, agent, "restored", f"from {entry.name} ({entry.id})")
-        return _agent(rows[0])
+        return read_agent(rows[0])
 
     def drop_history(self, agent_id: AgentId) -> None:
         """Forget an entry whose save has gone."""
@@ -356,11 +346,9 @@ class Store:
 
 def open_store(state_dir: str) -> Store:
     """Open the store, making it on first use (the directory must be there)."""
-    with _translated(state_dir):
-        db = _connect(os.path.join(state_dir, "tmuxorch.db"), "rwc")
+    with translated(state_dir):
+        db = open_database(state_dir)
         try:
-            if db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
-                _migrate(db, state_dir)
             store_id = db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()[0]
         except BaseException:
             db.close()
@@ -370,98 +358,9 @@ def open_store(state_dir: str) -> Store:
 
 def open_store_for_reading(state_dir: str) -> Store | None:
     """Open an existing store, or None where none was ever made."""
-    with _translated(state_dir):
-        there = [_is_there(os.path.join(state_dir, name)) for name in ("tmuxorch.db", MARKER)]
-    return open_store(state_dir) if any(there) else None
-
-
-def _is_there(path: str) -> bool:
-    """Not `os.path.exists`, which says no to a directory that it may not look into."""
-    try:
-        os.stat(path)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _roll_back(db: sqlite3.Connection) -> None:
-    """On a full disk SQLite has done so itself, and a second time would hide why."""
-    if db.in_transaction:
-        db.execute("ROLLBACK")
-
-
-def _connect(path: str, mode: str) -> sqlite3.Connection:
-    quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    db = sqlite3.connect(
-        f"file:{quoted}?mode={mode}", uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None
-    )
-    db.row_factory = sqlite3.Row
-    db.execute("PRAGMA synchronous = FULL")
-    return db
-
-
-def _migrate(db: sqlite3.Connection, state_dir: str) -> None:
-    from tmuxorch.adapters.migrations import MIGRATIONS
-
-    found = db.execute("PRAGMA user_version").fetchone()[0]
-    if found > len(MIGRATIONS):
-        raise StoreUnusable(
-            f"the store in {state_dir} was written by a newer tmuxorch; upgrade this one"
-        )
-    marker = os.path.join(state_dir, MARKER)
-    if found == 0 and os.path.exists(marker):
-        # Another process may be in the middle of making it: look again under the lock.
-        db.execute("BEGIN IMMEDIATE")
-        found = db.execute("PRAGMA user_version").fetchone()[0]
-        db.execute("ROLLBACK")
-        if found == 0:
-            raise StoreUnusable(
-                f"the store in {state_dir} is empty although it was in use, so nothing will be "
-                "deleted; bring tmuxorch.db back from a backup or run `tmuxorch doctor --repair`"
-            )
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        done = db.execute("PRAGMA user_version").fetchone()[0]
-        if done == 0:
-            store_id = os.urandom(6).hex()
-            db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
-            db.execute("INSERT INTO meta VALUES ('store_id', ?)", [store_id])
-        for name, script in MIGRATIONS[done:]:
-            for statement in _statements(script):
-                db.execute(statement)
-            db.execute("INSERT INTO meta VALUES (?, ?)", [f"migration:{name}", str(time.time())])
-        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        with open(marker, "w") as f:
-            f.write("the store beside this file has been in use\n")
-        db.execute("COMMIT")
-    except BaseException:
-        _roll_back(db)
-        raise
-    os.chmod(os.path.join(state_dir, "tmuxorch.db"), 0o600)
-
-
-def _statements(script: str) -> Iterator[str]:
-    """The script's statements; a trigger's body has semicolons of its own."""
-    statement = ""
-    for part in script.split(";"):
-        statement += f"{part};"
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-
-
-@contextmanager
-def _translated(state_dir: str) -> Iterator[None]:
-    """Turn SQLite's words into a sentence; its exceptions stay in here."""
-    try:
-        yield
-    except sqlite3.IntegrityError:
-        raise
-    except (sqlite3.Error, OSError) as e:
-        raise StoreUnusable(
-            f"the store in {state_dir} cannot be used ({e}); check its permissions and free space"
-        ) from e
+    with translated(state_dir):
+        made = was_made(state_dir)
+    return open_store(state_dir) if made else None
 
 
 def _record(db: sqlite3.Connection, agent: Agent, what: str, why: str) -> None:
@@ -477,96 +376,5 @@ def _append(db: sqlite3.Connection, agent_id: str, name: str, what: str, why: st
     db.execute("DELETE FROM events WHERE seq <= ?", [seq - EVENTS_KEPT])
 
 
-def _insert(table: str, columns: dict[str, Any]) -> str:
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-
-
 def _quoted(word: str) -> str:
     return '"' + word.replace('"', '""') + '"'
-
-
-def _text(value: ProcessId | None) -> str | None:
-    return None if value is None else str(value)
-
-
-def _columns(values: dict[str, Any]) -> dict[str, Any]:
-    """Field values as columns: nested values are spread, identities are text."""
-    columns: dict[str, Any] = {}
-    for name, value in values.items():
-        if name == "place":
-            place: Place | None = value
-            columns["server"] = None if place is None else str(place.server)
-            for part in ("session", "window", "pane"):
-                columns[part] = None if place is None else getattr(place, part)
-            if place is not None:
-                columns["socket"] = place.socket
-        elif name == "exit":
-            columns["exit_code"] = None if value is None else value.code
-            columns["exit_signal"] = None if value is None else value.signal
-        elif name in ("process", "shim", "owner"):
-            columns[name] = _text(value)
-        elif name in ("command", "copied", "deaths"):
-            columns[name] = json.dumps(value)
-        else:
-            columns[name] = value
-    return columns
-
-
-def _tuple(text: str) -> tuple[Any, ...]:
-    return () if text == "[]" else tuple(json.loads(text))
-
-
-def _process(text: str | None) -> ProcessId | None:
-    return None if text is None else ProcessId.parse(text)
-
-
-def _exit(row: sqlite3.Row) -> Exit | None:
-    code, signal = row["exit_code"], row["exit_signal"]
-    return None if code is None and signal is None else Exit(code, signal)
-
-
-def _agent(row: sqlite3.Row) -> Agent:
-    values: dict[str, Any] = dict(row)
-    server, session, window, pane = (values.pop(k) for k in ("server", "session", "window", "pane"))
-    del values["exit_code"], values["exit_signal"]
-    place = None
-    if server is not None:
-        place = Place(
-            values["socket"], ProcessId.parse(server), session, WindowId(window), PaneId(pane)
-        )
-    values.update(
-        id=AgentId(values["id"]),
-        kind=Kind(values["kind"]),
-        state=State(values["state"]),
-        status=Status(values["status"]),
-        reason=None if values["reason"] is None else Reason(values["reason"]),
-        reported=None if values["reported"] is None else Status(values["reported"]),
-        branch_made=bool(values["branch_made"]),
-        keep_branch=bool(values["keep_branch"]),
-        stopped=bool(values["stopped"]),
-        command=_tuple(values["command"]),
-        copied=_tuple(values["copied"]),
-        deaths=_tuple(values["deaths"]),
-        process=_process(values["process"]),
-        shim=_process(values["shim"]),
-        owner=_process(values["owner"]),
-        exit=_exit(row),
-        place=place,
-    )
-    return Agent(**values)
-
-
-def _entry(row: sqlite3.Row) -> HistoryEntry:
-    values: dict[str, Any] = dict(row)
-    del values["seq"], values["exit_code"], values["exit_signal"]
-    values.update(
-        id=AgentId(values["id"]),
-        kind=Kind(values["kind"]),
-        reason=Reason(values["reason"]),
-        command=tuple(json.loads(values["command"])),
-        copied=tuple(json.loads(values["copied"])),
-        branch_made=bool(values["branch_made"]),
-        branch_kept=bool(values["branch_kept"]),
-        exit=_exit(row),
-    )
-    return HistoryEntry(**values)

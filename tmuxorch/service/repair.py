@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tmuxorch.adapters import git, procfs, rundir
-from tmuxorch.adapters.store import MARKER, open_store
+from tmuxorch.adapters.database import FILE, MARKER
+from tmuxorch.adapters.store import open_store
 from tmuxorch.core.observation import Alive
 from tmuxorch.errors import StoreUnusable, TmuxorchError
 from tmuxorch.model import Agent, State, Status
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tmuxorch.adapters.git import Repo, Worktree
     from tmuxorch.service.context import Context
 
-_FILES = ("tmuxorch.db", "tmuxorch.db-wal", "tmuxorch.db-shm", MARKER)
+_FILES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER)
 
 
 def set_damaged_store_aside(state_dir: str) -> str | None:

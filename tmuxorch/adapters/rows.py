@@ -1,0 +1,118 @@
+"""Agents and history entries as rows of the store, and back."""
+
+from __future__ import annotations
+
+import json
+
+from tmuxorch.model import (
+    Agent,
+    AgentId,
+    Exit,
+    HistoryEntry,
+    Kind,
+    PaneId,
+    Place,
+    ProcessId,
+    Reason,
+    State,
+    Status,
+    WindowId,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from typing import Any
+
+
+def insertion(table: str, columns: dict[str, Any]) -> str:
+    """The statement that adds a row of these columns."""
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+def as_text(value: ProcessId | None) -> str | None:
+    """An identity as it stands in a column."""
+    return None if value is None else str(value)
+
+
+def as_columns(values: dict[str, Any]) -> dict[str, Any]:
+    """Field values as columns: nested values are spread, identities are text."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "place":
+            place: Place | None = value
+            found["server"] = None if place is None else str(place.server)
+            for part in ("session", "window", "pane"):
+                found[part] = None if place is None else getattr(place, part)
+            if place is not None:
+                found["socket"] = place.socket
+        elif name == "exit":
+            found["exit_code"] = None if value is None else value.code
+            found["exit_signal"] = None if value is None else value.signal
+        elif name in ("process", "shim", "owner"):
+            found[name] = as_text(value)
+        elif name in ("command", "copied", "deaths"):
+            found[name] = json.dumps(value)
+        else:
+            found[name] = value
+    return found
+
+
+def _tuple(json_text: str) -> tuple[Any, ...]:
+    return () if json_text == "[]" else tuple(json.loads(json_text))
+
+
+def _process(identity: str | None) -> ProcessId | None:
+    return None if identity is None else ProcessId.parse(identity)
+
+
+def _exit(row: sqlite3.Row) -> Exit | None:
+    code, signal = row["exit_code"], row["exit_signal"]
+    return None if code is None and signal is None else Exit(code, signal)
+
+
+def read_agent(row: sqlite3.Row) -> Agent:
+    values: dict[str, Any] = dict(row)
+    server, session, window, pane = (values.pop(k) for k in ("server", "session", "window", "pane"))
+    del values["exit_code"], values["exit_signal"]
+    place = None
+    if server is not None:
+        place = Place(
+            values["socket"], ProcessId.parse(server), session, WindowId(window), PaneId(pane)
+        )
+    values.update(
+        id=AgentId(values["id"]),
+        kind=Kind(values["kind"]),
+        state=State(values["state"]),
+        status=Status(values["status"]),
+        reason=None if values["reason"] is None else Reason(values["reason"]),
+        reported=None if values["reported"] is None else Status(values["reported"]),
+        branch_made=bool(values["branch_made"]),
+        keep_branch=bool(values["keep_branch"]),
+        stopped=bool(values["stopped"]),
+        command=_tuple(values["command"]),
+        copied=_tuple(values["copied"]),
+        deaths=_tuple(values["deaths"]),
+        process=_process(values["process"]),
+        shim=_process(values["shim"]),
+        owner=_process(values["owner"]),
+        exit=_exit(row),
+        place=place,
+    )
+    return Agent(**values)
+
+
+def read_entry(row: sqlite3.Row) -> HistoryEntry:
+    values: dict[str, Any] = dict(row)
+    del values["seq"], values["exit_code"], values["exit_signal"]
+    values.update(
+        id=AgentId(values["id"]),
+        kind=Kind(values["kind"]),
+        reason=Reason(values["reason"]),
+        command=tuple(json.loads(values["command"])),
+        copied=tuple(json.loads(values["copied"])),
+        branch_made=bool(values["branch_made"]),
+        branch_kept=bool(values["branch_kept"]),
+        exit=_exit(row),
+    )
+    return HistoryEntry(**values)
