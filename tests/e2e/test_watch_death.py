@@ -264,7 +264,7 @@ def test_why_tells_what_was_seen_and_what_was_done(world: World) -> None:
     kill(made)
     watch_once(world)
     told = world.run("why", "a").stdout
-    for words in ("started: pid", "ended: its process has ended", "ended with signal 9"):
+    for words in ("started: pid", "ended: its process has ended", "ended with SIGKILL"):
         assert words in told
     assert "nothing is at stake" in told
     objects = world.json("why", made["id"])

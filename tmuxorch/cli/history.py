@@ -16,7 +16,6 @@ from tmuxorch.cli.session import Session
 from tmuxorch.core import view
 from tmuxorch.errors import UsageError
 from tmuxorch.model import HistoryEntry, Reason
-from tmuxorch.service import launch
 
 _SPAN = re.compile(r"(\d+)([smhdw])")
 _UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -112,7 +111,7 @@ def _show(e: HistoryEntry) -> None:
         ("agent", e.agent),
         ("removed", f"{view.iso(e.removed_at)}, reason: {e.reason}"),
         ("made", f"{view.iso(e.created_at)}, it took {view.age(e.duration_s)}"),
-        ("ended with", "-" if e.exit is None else launch.describe_exit(e.exit)),
+        ("ended with", "-" if e.exit is None else view.describe_exit(e.exit)),
         ("branch", f"{e.branch} ({kept})"),
         ("base", f"{e.base} {e.base_commit}".strip()),
         ("head", e.head_commit or "-"),

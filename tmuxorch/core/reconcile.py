@@ -21,7 +21,7 @@ from tmuxorch.core.observation import (
     WindowMissed,
     WindowSeen,
 )
-from tmuxorch.core.view import ended_status
+from tmuxorch.core.view import describe_exit, ended_status
 from tmuxorch.model import Agent, DeadPolicy, Exit, Kind, Reason, State, Status
 
 # The shim writes how the agent ended within milliseconds of its end; one that has not done
@@ -213,7 +213,7 @@ def facts(seen: Observation) -> str:
             case Unknown(why):
                 parts.append(f"{name} unknown ({why})")
     if seen.ended is not None:
-        parts.append(f"ended with {exit_words(seen.ended.exit, seen.ended.error)}")
+        parts.append(f"ended with {seen.ended.error or describe_exit(seen.ended.exit)}")
     return ", ".join(parts)
 
 
@@ -231,9 +231,3 @@ def window_words(seen: Observation) -> str:
             return f"gone with its tmux server ({how})"
         case Unknown(why):
             return f"unknown ({why})"
-
-
-def exit_words(exit_: Exit | None, error: str | None = None) -> str:
-    if exit_ is None:
-        return error or "an unknown exit status"
-    return f"signal {exit_.signal}" if exit_.signal is not None else f"exit code {exit_.code}"

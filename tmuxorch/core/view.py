@@ -14,6 +14,22 @@ if TYPE_CHECKING:
     from tmuxorch.core.observation import ProcessFact
     from tmuxorch.model import Agent, HistoryEntry
 
+# Those that end programs and have the same number everywhere.
+_SIGNALS = {
+    1: "SIGHUP",
+    2: "SIGINT",
+    3: "SIGQUIT",
+    4: "SIGILL",
+    5: "SIGTRAP",
+    6: "SIGABRT",
+    8: "SIGFPE",
+    9: "SIGKILL",
+    11: "SIGSEGV",
+    13: "SIGPIPE",
+    14: "SIGALRM",
+    15: "SIGTERM",
+}
+
 
 def state_and_status(
     agent: Agent, process: ProcessFact | None, exit_: Exit | None
@@ -116,6 +132,15 @@ def history_json(entry: HistoryEntry) -> dict[str, Any]:
 
 def exit_json(exit_: Exit | None) -> dict[str, int | None] | None:
     return None if exit_ is None else {"code": exit_.code, "signal": exit_.signal}
+
+
+def describe_exit(exit_: Exit | None) -> str:
+    """`exit code 3` or `SIGKILL`, for sentences."""
+    if exit_ is None:
+        return "an unknown exit status"
+    if exit_.signal is not None:
+        return _SIGNALS.get(exit_.signal, f"signal {exit_.signal}")
+    return f"exit code {exit_.code}"
 
 
 def iso(at: float | None) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tmuxorch import config as configuration
 from tmuxorch.adapters import git, procfs, rundir
 from tmuxorch.adapters.run import Timeout, alongside, run
-from tmuxorch.core import naming
+from tmuxorch.core import naming, view
 from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed, TmuxorchError
 from tmuxorch.model import Agent, AgentId, Kind, Reason, State, Status
 from tmuxorch.profiles import TaskBy
@@ -149,7 +149,7 @@ def _settle(ctx: Context, agent: Agent, fifo: int) -> Agent:
     if ended.exit.code == 0:
         return agent
     lines = launch.last_lines(ctx, agent)
-    words = f"{agent.name} ended at once with {launch.describe_exit(ended.exit)}; nothing was left"
+    words = f"{agent.name} ended at once with {view.describe_exit(ended.exit)}; nothing was left"
     raise StartFailed(f"{words}. Its last lines:\n{lines}" if lines else f"{words}.")
 
 

@@ -17,7 +17,7 @@ from tmuxorch.core.view import age
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service import sweep
 from tmuxorch.service.doing import Doing
-from tmuxorch.service.looks import Looks
+from tmuxorch.service.observing import Observer
 from tmuxorch.service.panes import Servers
 
 TYPE_CHECKING = False
@@ -78,12 +78,12 @@ def check_watcher(ctx: Context) -> Check:
 def check_agents(ctx: Context, config: Config) -> Iterator[Check]:
     """Window, process and worktree of every agent; not well if the record says otherwise."""
     servers = Servers()
-    looks = Looks(ctx.state_dir, servers, stakes={}, doing=Doing(lambda: config, ctx.clock))
+    observer = Observer(ctx.state_dir, servers, stakes={}, doing=Doing(lambda: config, ctx.clock))
     policy = Policy(config.cleanup.dead, config.cleanup.never_started_s)
     agents = ctx.store.agents()
     try:
-        looks.look(agents, everything=True)  # what is gone must be missing twice
-        seen = looks.look(agents, everything=True)
+        observer.observe(agents, everything=True)  # what is gone must be missing twice
+        seen = observer.observe(agents, everything=True)
     finally:
         servers.close()
     for agent in agents:

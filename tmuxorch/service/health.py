@@ -21,7 +21,7 @@ from tmuxorch.errors import StateConflict, TmuxorchError
 from tmuxorch.model import Agent, AgentId, DeadPolicy, Kind, ProcessId, State
 from tmuxorch.service import deeds, removal, sweep
 from tmuxorch.service.doing import Doing
-from tmuxorch.service.looks import Looks
+from tmuxorch.service.observing import Observer
 from tmuxorch.service.panes import Servers
 from tmuxorch.service.stake import describe
 
@@ -88,7 +88,7 @@ class Health:
         self._open_context = open_context
         self._stakes: dict[AgentId, StakeFact] = {}
         self._stakes_at: dict[AgentId, tuple[float | None, float]] = {}
-        self._looks = Looks(
+        self._observer = Observer(
             ctx.state_dir,
             self.servers,
             stakes=self._stakes,
@@ -115,7 +115,7 @@ class Health:
         agents = self._agents()
         if only is not None:
             agents = [agent for agent in agents if agent.id in only]
-        seen = self._looks.look(agents, everything=only is None)
+        seen = self._observer.observe(agents, everything=only is None)
         for agent in agents:
             if agent.owner == self._me and agent.id not in self._busy:
                 failed = Dead("the watcher's own attempt was given up")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import time
 
 from tmuxorch import shim
 from tmuxorch.adapters import rundir
-from tmuxorch.core import naming
+from tmuxorch.core import naming, view
 from tmuxorch.core.screen import read_status
 from tmuxorch.errors import StartFailed, TmuxFailed, TmuxNoServer
 from tmuxorch.model import Status
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tmuxorch.core.observation import Ended, Started
-    from tmuxorch.model import Agent, Exit, Place
+    from tmuxorch.model import Agent, Place
     from tmuxorch.profiles import Profile
     from tmuxorch.service.context import Context
 
@@ -145,20 +144,8 @@ def last_lines(ctx: Context, agent: Agent) -> str:
     return "\n".join(lines[-LAST_LINES:])
 
 
-def describe_exit(exit_: Exit | None) -> str:
-    """`exit code 3` or `SIGKILL`, for sentences."""
-    if exit_ is None:
-        return "an unknown exit status"
-    if exit_.signal is not None:
-        try:
-            return signal.Signals(exit_.signal).name
-        except ValueError:
-            return f"signal {exit_.signal}"
-    return f"exit code {exit_.code}"
-
-
 def _said(ended: Ended) -> str:
-    return ended.error or describe_exit(ended.exit)
+    return ended.error or view.describe_exit(ended.exit)
 
 
 def _environment(ctx: Context, agent: Agent, extra: Mapping[str, str]) -> dict[str, str]:

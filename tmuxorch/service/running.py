@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tmuxorch import config as configuration
 from tmuxorch.adapters import procfs, rundir
-from tmuxorch.core import naming
+from tmuxorch.core import naming, view
 from tmuxorch.core.observation import Alive
 from tmuxorch.errors import BadText, NotRunning, StartFailed, StateConflict
 from tmuxorch.model import State, Status
@@ -166,7 +166,7 @@ def _start(
     if ended is not None and ended.exit is not None and ended.exit.code != 0:
         lines = launch.last_lines(ctx, agent)
         raise StartFailed(
-            f"{agent.name} ended at once with {launch.describe_exit(ended.exit)}; its worktree is "
+            f"{agent.name} ended at once with {view.describe_exit(ended.exit)}; its worktree is "
             f"untouched. Its last lines:\n{lines}"
         )
     return ctx.store.swap(

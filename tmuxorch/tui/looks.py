@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from tmuxorch.adapters import git, processes, procfs, rundir
 from tmuxorch.core import view
 from tmuxorch.core.observation import Alive, Dead, Unknown
+from tmuxorch.core.view import describe_exit
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import Agent, ProcessId, State
 from tmuxorch.service.context import Context
-from tmuxorch.service.launch import describe_exit
 from tmuxorch.tui.lines import Fact, Plain, TextLine, diff_lines
 from tmuxorch.tui.snapshot import Row
 

@@ -114,7 +114,7 @@ class BoardScreen(Screen[None]):
 
     def _tell_end(self, before: Row | None, row: Row) -> None:
         """A sentence when an agent ended by itself."""
-        from tmuxorch.service.launch import describe_exit
+        from tmuxorch.core.view import describe_exit
 
         if before is None or before.state is not State.RUNNING or not row.ended:
             return

@@ -11,8 +11,8 @@ from textual.widgets import Input, OptionList
 
 from tmuxorch.core import view
 from tmuxorch.core.literal import first_line
+from tmuxorch.core.view import describe_exit
 from tmuxorch.model import HistoryEntry
-from tmuxorch.service.launch import describe_exit
 from tmuxorch.tui.lines import Fact, Plain, TextLine
 from tmuxorch.tui.screens.pick import Pick
 from tmuxorch.tui.setting import Setting

@@ -34,7 +34,7 @@ _HALF_DONE = (State.CREATING, State.REMOVING)
 _WATCHED = (State.RUNNING, State.EXITED)
 
 
-class Looks:
+class Observer:
     """The eyes of the health loop."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Looks:
         self._missed: dict[AgentId, int] = {}
         self._dead_since: dict[AgentId, float] = {}
 
-    def look(self, agents: Sequence[Agent], *, everything: bool) -> dict[AgentId, Observation]:
+    def observe(self, agents: Sequence[Agent], *, everything: bool) -> dict[AgentId, Observation]:
         """Look at these agents; `everything` if they are all there are."""
         watched = [a for a in agents if a.state in _WATCHED]
         answers: dict[str, Answer | Unknown] = {}
