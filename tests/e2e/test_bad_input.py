@@ -62,6 +62,30 @@ def test_an_unknown_name_is_said_to_be_unknown(world: World, args: tuple[str, ..
     assert_one_sentence(refused(world, *args), "nobody", "tmuxorch ls")
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--json", "show", "nobody"),
+        ("attach", "nobody", "--json"),
+        ("send", "nobody", "hello", "--json"),
+        ("logs", "nobody", "--json"),
+        ("diff", "nobody", "--json"),
+        ("demo", "--json"),
+    ],
+)
+def test_every_verb_tells_its_errors_as_json_when_asked(
+    world: World, args: tuple[str, ...]
+) -> None:
+    done = world.run(*args, ok=False)
+    assert done.returncode == 1
+    assert json.loads(done.stderr)["error"].keys() == {"code", "message"}
+
+
+def test_json_may_be_asked_for_before_the_verb(world: World) -> None:
+    assert json.loads(world.run("--json", "ls").stdout) == []
+    assert json.loads(world.run("--json", "history").stdout) == []
+
+
 def test_rm_of_a_known_and_an_unknown_name_removes_nothing(world: World) -> None:
     world.new("-n", "a", *SLEEP)
     refused(world, "rm", "-y", "a", "nobody")

@@ -50,12 +50,23 @@ def test_every_text_arrives_byte_for_byte_and_once(world: World) -> None:
     assert not (Path(made["worktree"]) / "pwned").exists()
 
 
-@pytest.mark.parametrize("text", ["-x", "-x y", "--unknown"])
+@pytest.mark.parametrize("text", ["-x", "-x y", "--unknown", "-quick", "-Look", "-h!"])
 def test_a_text_that_looks_like_an_option_needs_no_dashes(world: World, text: str) -> None:
     made = world.new("-n", "a", *READER)
     world.run("send", "a", text)
     wait_for(lambda: received(made))
     assert received(made) == f"{text}\n"
+
+
+def test_options_are_options_before_and_after_the_text(world: World) -> None:
+    made = world.new("-n", "a", *READER)
+    done = world.run("send", "-q", "a", "-quick", "-S", world.socket)
+    assert done.stderr == ""
+    wait_for(lambda: received(made))
+    assert received(made) == "-quick\n"
+    refused = world.run("send", "a", "two", "words", ok=False)
+    assert refused.returncode == 2
+    assert "(words)" in refused.stderr
 
 
 @pytest.mark.parametrize("args", [("a",), ("a", "-")])

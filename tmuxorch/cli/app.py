@@ -119,9 +119,19 @@ def json_option(f: Any) -> Any:
     return option(f)
 
 
+def json_errors_option(f: Any) -> Any:
+    """`--json` before the verb, and after one that has no data to give as JSON."""
+    option = click.option(
+        "--json", is_flag=True, expose_value=False, callback=_silence, help="JSON, errors too."
+    )
+    return option(f)
+
+
 def _silence(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
-    ctx.obj.quiet = ctx.obj.quiet or value
-    return value
+    session: Session = ctx.obj
+    session.as_json = session.as_json or value
+    session.quiet = session.quiet or value
+    return session.as_json
 
 
 def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -154,6 +164,7 @@ def name_argument(f: Any) -> Any:
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog='Start with: tmuxorch new "what the agent shall do"',
 )
+@json_errors_option
 @common_options
 @click.version_option(
     __version__, "--version", prog_name="tmuxorch", message="%(prog)s %(version)s"

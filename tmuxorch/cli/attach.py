@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from tmuxorch.cli.app import common_options, name_argument
+from tmuxorch.cli.app import common_options, json_errors_option, name_argument
 from tmuxorch.cli.session import Session
 from tmuxorch.errors import NeedsTerminal
 from tmuxorch.model import Agent
@@ -17,6 +17,7 @@ from tmuxorch.service import attaching
 @click.command("attach")
 @name_argument
 @click.option("--read-only", is_flag=True, help="Look without typing.")
+@json_errors_option
 @common_options
 @click.pass_context
 def command(ctx: click.Context, name: str, read_only: bool) -> int:

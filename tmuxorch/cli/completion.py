@@ -5,11 +5,15 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from tmuxorch.cli.app import common_options, json_errors_option
+
 SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
+@json_errors_option
+@common_options
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> int:
     """Print the completion script; for bash: eval "$(tmuxorch completion bash)"."""

@@ -7,11 +7,14 @@ import sys
 
 import click
 
+from tmuxorch.cli.app import common_options, json_errors_option
 from tmuxorch.errors import NeedsTerminal
 from tmuxorch.service import demo
 
 
 @click.command("demo")
+@json_errors_option
+@common_options
 def command() -> int:
     """Try every key on six scripted agents; quitting leaves nothing behind."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -8,13 +8,14 @@ import click
 
 from tmuxorch.adapters import git
 from tmuxorch.cli import paint
-from tmuxorch.cli.app import common_options, name_argument
+from tmuxorch.cli.app import common_options, json_errors_option, name_argument
 from tmuxorch.cli.session import Session
 
 
 @click.command("diff")
 @name_argument
 @click.option("--stat", is_flag=True, help="Only files and counts.")
+@json_errors_option
 @common_options
 @click.pass_context
 def command(ctx: click.Context, name: str, stat: bool) -> int:

@@ -8,12 +8,13 @@ import click
 
 from tmuxorch import config as configuration
 from tmuxorch import paths
-from tmuxorch.cli.app import common_options
+from tmuxorch.cli.app import common_options, json_errors_option
 from tmuxorch.cli.session import Session
 from tmuxorch.errors import TmuxorchError
 
 
 @click.command("init")
+@json_errors_option
 @common_options
 @click.pass_context
 def command(ctx: click.Context) -> int:

@@ -8,7 +8,7 @@ import time
 import click
 
 from tmuxorch.adapters import rundir
-from tmuxorch.cli.app import common_options, name_argument
+from tmuxorch.cli.app import common_options, json_errors_option, name_argument
 from tmuxorch.cli.session import Session
 from tmuxorch.errors import NotRunning, UnknownName
 from tmuxorch.model import Agent
@@ -22,6 +22,7 @@ ALL_SCROLLBACK = 1_000_000
 @name_argument
 @click.option("-n", "lines", type=click.IntRange(min=1), help="Only the last N lines.")
 @click.option("-f", "--follow", is_flag=True, help="Go on printing what comes.")
+@json_errors_option
 @common_options
 @click.pass_context
 def command(ctx: click.Context, name: str, lines: int | None, follow: bool) -> int:

@@ -33,6 +33,7 @@ class Session:
     socket_path: str | None = None
     repo_path: str | None = None
     quiet: bool = False
+    as_json: bool = False
     _configs: dict[str | None, Config] = field(default_factory=dict)
 
     @cached_property
