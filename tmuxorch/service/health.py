@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -21,6 +20,7 @@ from tmuxorch.errors import StateConflict, TmuxorchError
 from tmuxorch.model import Agent, AgentId, DeadPolicy, Kind, ProcessId, State
 from tmuxorch.service import deeds, removal, sweep
 from tmuxorch.service.doing import Doing
+from tmuxorch.service.hands import Hands
 from tmuxorch.service.observing import Observer
 from tmuxorch.service.panes import Servers
 from tmuxorch.service.stake import describe
@@ -34,12 +34,10 @@ if TYPE_CHECKING:
 PASS_S = 1.0
 LOOK_AGAIN_S = 0.004
 STAKE_AGAIN_S = 60.0  # a kept worker's work may have been merged meanwhile
-RETRY_S = (1.0, 60.0)
 # Wall and monotonic clock this far apart, or so long without a pass: the machine slept or was
 # set right, and what is seen in the first moments after that is not to be trusted.
 GAP_S = 5.0
 GRACE_S = 3.0
-HANDS = 4
 
 _QUICK = frozenset({Action.ADOPT, Action.END, Action.LOSE})
 _SLOW = frozenset({Action.CLOSE, Action.RESTART, Action.REMOVE})
@@ -94,10 +92,7 @@ class Health:
             stakes=self._stakes,
             doing=Doing(config, ctx.clock),
         )
-        self._hands = ThreadPoolExecutor(HANDS, thread_name_prefix="hand")
-        self._busy: dict[AgentId, Future[None]] = {}
-        self._sweeping: Future[None] | None = None
-        self._failures: dict[AgentId, tuple[int, float]] = {}
+        self._hands = Hands(lambda: poke(ctx.state_dir))
         self._clocks = (ctx.clock(), time.monotonic())
         self._trusted_from = 0.0
         self._tries: dict[AgentId, int] = {}
@@ -108,7 +103,7 @@ class Health:
         Sets `soon_s`, after which those in `again` are to be looked at, and `alive`, whose ends
         are a reason to look at once; `unsure` are those that one look was not enough for.
         """
-        self._collect()
+        self._hands.collect()
         if self._is_unsettled():
             self.soon_s = GRACE_S / 4
             return 0
@@ -117,7 +112,7 @@ class Health:
             agents = [agent for agent in agents if agent.id in only]
         seen = self._observer.observe(agents, everything=only is None)
         for agent in agents:
-            if agent.owner == self._me and agent.id not in self._busy:
+            if agent.owner == self._me and not self._hands.are_busy(agent.id):
                 failed = Dead("the watcher's own attempt was given up")
                 seen[agent.id] = replace(seen[agent.id], owner=failed)
         config = self.config()
@@ -156,12 +151,12 @@ class Health:
 
     def is_busy(self) -> bool:
         """Whether something slow is still being done."""
-        self._collect()
-        return bool(self._busy)
+        self._hands.collect()
+        return self._hands.are_busy()
 
     def close(self) -> None:
         """Let go; what is under way is carried on by the next watcher."""
-        self._hands.shutdown(wait=False, cancel_futures=True)
+        self._hands.close()
         self.servers.close()
 
     # -- what is remembered ------------------------------------------------------
@@ -203,9 +198,10 @@ class Health:
         self.alive = keep
 
     def _forget_all_but(self, known: set[AgentId]) -> None:
-        for memory in (self._stakes, self._stakes_at, self._failures, self._tries):
+        for memory in (self._stakes, self._stakes_at, self._tries):
             for gone in memory.keys() - known:
                 del memory[gone]
+        self._hands.forget_all_but({*known})
 
     def _want_stakes(self, agents: Sequence[Agent], policy: Policy) -> int:
         """Have it found out what is at stake for ended workers, and again from time to time.
@@ -220,7 +216,7 @@ class Health:
                 self._stakes.pop(agent.id, None)
                 looked_at = -STAKE_AGAIN_S
             due = awaits and now - looked_at >= STAKE_AGAIN_S
-            if due and self._begin(agent, partial(self._find_stake, agent)):
+            if due and self._hands.begin(agent.id, partial(self._find_stake, agent)):
                 self._stakes_at[agent.id] = agent.ended_at, now
                 begun += 1
         return begun
@@ -249,9 +245,9 @@ class Health:
         return True
 
     def _do_beside(self, config: Config, agent: Agent, verdict: Verdict) -> int:
-        if time.monotonic() < self._failures.get(agent.id, (0, 0.0))[1]:
+        if self._hands.put_off(agent.id):
             return 0
-        self._begin(agent, partial(self._do_slowly, config, agent, verdict))
+        self._hands.begin(agent.id, partial(self._do_slowly, config, agent, verdict))
         return 1  # begun, or waiting for what is being done with the agent already
 
     def _do_slowly(self, config: Config, agent: Agent, verdict: Verdict) -> None:
@@ -260,9 +256,9 @@ class Health:
             deeds.do_slowly(ctx, config, agent, verdict)
         except StateConflict:
             return
-        except TmuxorchError as e:
-            ctx.store.record(agent, f"could not {verdict.action}", e.message)
-            self._tell(agent, f"could not {verdict.action}", e.message)
+        except (TmuxorchError, OSError) as e:
+            ctx.store.record(agent, f"could not {verdict.action}", str(e))
+            self._tell(agent, f"could not {verdict.action}", str(e))
             raise
         finally:
             ctx.store.close()
@@ -273,8 +269,7 @@ class Health:
 
     def sweep(self) -> None:
         """Clear away what cannot hold work, beside the loop."""
-        if self._sweeping is None or self._sweeping.done():
-            self._sweeping = self._hands.submit(self._sweep)
+        self._hands.begin("sweep", self._sweep)
 
     def _sweep(self) -> None:
         ctx = self._open_context()
@@ -285,32 +280,6 @@ class Health:
                 self.tell(Deed("", "tmuxorch", what, why))
         finally:
             ctx.store.close()
-
-    def _begin(self, agent: Agent, do: Callable[[], None]) -> bool:
-        if agent.id in self._busy:
-            return False
-        done = self._busy[agent.id] = self._hands.submit(do)
-        done.add_done_callback(lambda _: poke(self.ctx.state_dir))
-        return True
-
-    def _collect(self) -> None:
-        """Take back what the hands have finished; a failure puts the next try off."""
-        if self._sweeping is not None and self._sweeping.done():
-            swept, self._sweeping = self._sweeping, None
-            swept.result()
-        for agent_id, done in list(self._busy.items()):
-            if not done.done():
-                continue
-            del self._busy[agent_id]
-            failure = done.exception()
-            if failure is None:
-                self._failures.pop(agent_id, None)
-                continue
-            tries = self._failures.get(agent_id, (0, 0.0))[0] + 1
-            wait_s = min(RETRY_S[1], RETRY_S[0] * 2.0 ** min(tries - 1, 10))
-            self._failures[agent_id] = tries, time.monotonic() + wait_s
-            if not isinstance(failure, TmuxorchError):
-                raise failure
 
 
 def observe_stake(agent: Agent) -> StakeFact:
