@@ -226,6 +226,7 @@ def check(who: Agent, seen: Observation, verdict: Verdict) -> None:
         assert seen.process is DEAD
         assert not isinstance(seen.window, Unknown)
     assert not isinstance(seen.process, type(ALIVE)) or who.process is None
+    assert not isinstance(seen.process, Unknown) or who.state is State.RUNNING
     if verdict.action is Action.REMOVE:
         assert who.state is State.EXITED
         assert not who.stopped

@@ -136,6 +136,8 @@ def _is_word_due(seen: Observation) -> bool:
 def _exited(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verdict:
     if isinstance(seen.process, Alive):
         return Verdict(Action.LEAVE, "its recorded process lives, so it is not touched")
+    if isinstance(seen.process, Unknown):
+        return Verdict(Action.LEAVE, f"its process cannot be seen: {seen.process.why}")
     match seen.window:
         case Unknown(why):
             return Verdict(Action.LEAVE, f"window unknown: {why}")

@@ -73,14 +73,15 @@ class Observer:
         }
 
     def _one(self, agent: Agent, answer: Answer | Unknown) -> Observation:
-        process = _fact(agent.process)
+        process = self._process(agent)
         pane = _pane(agent, answer)
         started = ended = None
         if agent.state is State.RUNNING and not isinstance(process, Alive):
             directory = rundir.run_dir(self.state_dir, agent.id)
-            ended = rundir.read_exit(directory)
-            started = rundir.read_started(directory) if process is None else None
-        since = agent.started_at or agent.created_at
+            # Words of an earlier run are not about this one.
+            ended = rundir.read_exit(directory, run=agent.restarts)
+            if process is None:
+                started = rundir.read_started(directory, run=agent.restarts)
         dead_for_s = 0.0
         if isinstance(process, Dead):
             now = time.monotonic()
@@ -92,15 +93,23 @@ class Observer:
             process=process,
             # Of use only once the agent is dead; its own end is an event, not a fact to act on.
             shim=None if isinstance(process, Alive) else _fact(agent.shim),
-            # Words of an earlier run, before this one was begun, are not about this one.
-            started=started if started is not None and started.at >= since else None,
-            ended=ended if ended is not None and ended.at >= since else None,
+            started=started,
+            ended=ended,
             stake=self.stakes.get(agent.id),
             doing=self.doing.observe(agent, pane, self.servers)
             if pane is not None and isinstance(process, Alive)
             else agent.status,
             dead_for_s=dead_for_s,
         )
+
+    def _process(self, agent: Agent) -> ProcessFact | None:
+        """What is seen of it, or was once, where it could be seen."""
+        fact = _fact(agent.process)
+        if agent.state is State.EXITED and isinstance(fact, Unknown):
+            directory = rundir.run_dir(self.state_dir, agent.id)
+            if rundir.is_over(directory, run=agent.restarts):
+                return Dead("it was seen dead where it ran")
+        return fact
 
     def _window(self, agent: Agent, answer: Answer | Unknown, pane: Pane | None) -> WindowFact:
         recorded = agent.place.server if agent.place else None
