@@ -10,6 +10,8 @@ import math
 import os
 import select
 import signal
+import socket
+import struct
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 POLL_S = 0.01  # between two looks where there is no pidfd to wait on
+CONNECT_S = 1.0
 KILL_WAIT_S = 0.5  # after KILL, before looking again who is there
 
 
@@ -140,6 +143,20 @@ def is_ancestor_of_us(pid: int) -> bool:
     return pid in ancestors(read_table(), os.getpid())
 
 
+def is_outside(socket_path: str) -> bool:
+    """Whether who listens on the socket is outside of our pid namespace; nobody is not."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return False
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(CONNECT_S)
+        try:
+            client.connect(socket_path)
+            credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        except OSError:
+            return False
+    return struct.unpack("3i", credentials)[0] == 0
+
+
 def send_signal(target: ProcessId, signum: int) -> bool:
     """Signal this very process; False if it has already ended.
 
@@ -198,7 +215,8 @@ def end_family(
 
     The first of `roots`, the shim, is asked alone and gets a grace of its own, for it ends
     its descendants itself. Then all get TERM and a grace, and whoever is still found gets
-    KILL until two looks in a row find nobody. Raises TmuxorchError naming the survivors.
+    KILL until two looks in a row find nobody. Raises TmuxorchError naming the survivors, or
+    a root that is not known to be dead in the end: that nobody was found is no proof.
     """
     seen: dict[ProcessId, Member] = {}
 
@@ -242,16 +260,25 @@ def end_family(
         tell("killed", members)
         refused = _signal_all(members, signal.SIGKILL)
         _wait_all([m for m in members if m.process not in refused], KILL_WAIT_S)
+    for root in roots:
+        _check_dead(root)
     return tuple(seen.values())
+
+
+def _check_dead(process: ProcessId) -> None:
+    match procfs.observe_process(process):
+        case Alive():
+            raise TmuxorchError(f"process {process.pid} still runs; end it by hand and try again")
+        case Unknown(why):
+            raise TmuxorchError(f"whether process {process.pid} has ended is not known: {why}")
 
 
 def _untaken(table: Table, roots: tuple[ProcessId, ...]) -> set[int]:
     """The pids of those roots that nobody has taken since; a zombie still has its own."""
-    me = procfs.identify_self()
     return {
         root.pid
         for root in roots
-        if (root.boot, root.namespace) == (me.boot, me.namespace)
+        if procfs.is_here(root)
         and (root.pid not in table or procfs.same_process(table[root.pid].id, root))
     }
 
