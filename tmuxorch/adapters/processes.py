@@ -154,7 +154,7 @@ def is_outside(socket_path: str) -> bool:
             credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         except OSError:
             return False
-    return struct.unpack("3i", credentials)[0] == 0
+    return bool(struct.unpack("3i", credentials)[0] == 0)
 
 
 def send_signal(target: ProcessId, signum: int) -> bool:

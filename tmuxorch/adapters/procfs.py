@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import time
 from functools import cache
 
 from tmuxorch.core.observation import Alive, Dead, ProcessFact, Unknown
@@ -125,6 +126,17 @@ def complete(process: ProcessId) -> ProcessId:
     from tmuxorch.adapters import portable
 
     return portable.complete(process)
+
+
+def age_s(pid: int) -> float | None:
+    """How long the process has run, by the clock that nobody sets; None if that is unknown."""
+    if not LINUX:
+        return None
+    try:
+        ticks = int(read_stat(pid)[1][TICKS])
+    except OSError:
+        return None
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
 
 
 @cache

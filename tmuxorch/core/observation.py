@@ -121,6 +121,8 @@ class Observation:
     None means: nothing to look at (no process recorded, nobody owns it), or, for `stake`,
     that nobody has looked yet. `started` and `ended` are the shim's words about the present
     run, `doing` what a living agent does, `dead_for_s` how long its death has been known.
+    Of one without a process, `waiting_s` is for how long that has been seen, and `held_for_s`
+    how long what holds its pane has run; neither depends on the wall clock.
     """
 
     window: WindowFact
@@ -132,3 +134,5 @@ class Observation:
     stake: StakeFact | None = None
     doing: Status = Status.WORKING
     dead_for_s: float = 0.0
+    waiting_s: float = 0.0
+    held_for_s: float | None = None
