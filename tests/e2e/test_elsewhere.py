@@ -13,13 +13,16 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import World, wait_for
+from tests.conftest import World, needs_proc, wait_for
 from tests.e2e.test_watch_death import SLEEP, change, column, kill, listed, watch_once, write
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("unshare") is None,
-    reason="only root makes namespaces, and only with unshare",
-)
+pytestmark = [
+    needs_proc,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or shutil.which("unshare") is None,
+        reason="only root makes namespaces, and only with unshare",
+    ),
+]
 
 CONTAINER = ("unshare", "--pid", "--fork", "--mount-proc")
 REFUSED = [("rm", "-y", "a"), ("stop", "a"), ("restart", "a"), ("merge", "a", "--rm")]

@@ -20,7 +20,7 @@ from typing import TypeVar
 import pytest
 
 import tmuxorch
-from tmuxorch.adapters import portable, processes, procfs
+from tmuxorch.adapters import portable, processes, procfs, writers
 from tmuxorch.core.observation import Alive, Dead, Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
@@ -824,6 +824,73 @@ def test_survivors_are_named(world: World) -> None:
     assert "belongs to another user" in answer
     assert world.agent_id in answer
     assert is_alive(process)
+
+
+# Who may still write below a directory.
+
+# Maps a file, closes its descriptor (Python's own mmap keeps one), says so and waits.
+MAPPER = """
+import ctypes, mmap, os, sys, time
+flags, kind, rights, path, ready = sys.argv[1:]
+fd = os.open(path, getattr(os, flags))
+map = ctypes.CDLL(None, use_errno=True).mmap
+map.restype = ctypes.c_ssize_t
+size = ctypes.c_size_t(4096)
+assert map(None, size, eval(rights, vars(mmap)), getattr(mmap, kind), fd, ctypes.c_long(0)) != -1
+os.close(fd)
+open(ready, "w").close()
+time.sleep(600)
+"""
+
+
+def start_mapper(world: World, path: Path, flags: str, kind: str, rights: str) -> ProcessId:
+    ready = world.elsewhere / "ready"
+    process = world.start(sys.executable, "-c", MAPPER, flags, kind, rights, str(path), str(ready))
+    eventually(ready.exists, "the mapping")
+    return process
+
+
+def mappings_of(process: ProcessId, path: Path) -> str | None:
+    return writers._mapped_below(process.pid, f"{path}/")
+
+
+@pytest.mark.parametrize(
+    ("flags", "kind", "rights", "counts"),
+    [
+        ("O_RDWR", "MAP_SHARED", "PROT_READ | PROT_WRITE", True),
+        ("O_RDWR", "MAP_SHARED", "PROT_WRITE", True),
+        ("O_RDWR", "MAP_SHARED", "PROT_READ", True),  # it may be made writable at any time
+        ("O_RDONLY", "MAP_SHARED", "PROT_READ", False),
+        ("O_RDWR", "MAP_PRIVATE", "PROT_READ | PROT_WRITE", False),
+    ],
+)
+def test_memory_that_is_a_file_counts_as_a_writer(
+    world: World, flags: str, kind: str, rights: str, counts: bool
+) -> None:
+    inside = world.worktree / "sub"
+    inside.mkdir()
+    (inside / "data").write_bytes(b"x" * 4096)
+    process = start_mapper(world, inside / "data", flags, kind, rights)
+    found = mappings_of(process, world.worktree)
+    assert found == (f"{inside}/data mapped for writing" if counts else None)
+    assert mappings_of(process, world.worktree / "su") is None
+
+
+@pytest.mark.parametrize("name", ["data", "two\nlines", "not really (deleted)", "sp ace"])
+def test_a_mapped_file_is_found_under_its_new_place_until_it_is_deleted(
+    world: World, name: str
+) -> None:
+    old, new = world.elsewhere / "old", world.elsewhere / "new"
+    old.mkdir()
+    (old / name).write_bytes(b"x" * 4096)
+    process = start_mapper(world, old / name, "O_RDWR", "MAP_SHARED", "PROT_WRITE")
+    old.rename(new)
+    assert mappings_of(process, old) is None
+    assert mappings_of(process, new) == f"{new}/{name} mapped for writing"
+    members = processes.observe_writers_below(str(new))
+    assert [member.process for member in members] == [process]
+    (new / name).unlink()
+    assert mappings_of(process, new) is None
 
 
 # Without /proc: psutil on Linux stands in for psutil on macOS.

@@ -1,4 +1,5 @@
-"""Which machine this is: the same after a reboot, another on whatever else shares our files."""
+"""Where we are: the machine, the same after a reboot and another wherever else our files are
+seen, and the pid namespace."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from tmuxorch.adapters.procfs import read_file
 # The second is where systems without systemd keep it.
 _FILES = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 _DIGITS = 16
+_CONNECT_S = 1.0
 
 
 @cache
@@ -56,3 +58,20 @@ def _hardware_id() -> str:
         if ctypes.CDLL(None).gethostuuid(found, no_wait) == 0:
             return found.raw.hex()
     return ""
+
+
+def is_outside(socket_path: str) -> bool:
+    """Whether who listens on the socket is outside of our pid namespace; nobody is not."""
+    import socket
+    import struct
+
+    if not hasattr(socket, "SO_PEERCRED"):
+        return False
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(_CONNECT_S)
+        try:
+            client.connect(socket_path)
+            credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        except OSError:
+            return False
+    return bool(struct.unpack("3i", credentials)[0] == 0)

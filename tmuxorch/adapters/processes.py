@@ -10,21 +10,19 @@ import math
 import os
 import select
 import signal
-import socket
-import struct
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from tmuxorch.adapters import procfs
 from tmuxorch.adapters.process_table import (
-    ABSENT,
     Row,
     Table,
     ancestors,
     read_command,
     read_table,
 )
+from tmuxorch.adapters.writers import find_written
 from tmuxorch.core.observation import Alive, Dead, Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 POLL_S = 0.01  # between two looks where there is no pidfd to wait on
-CONNECT_S = 1.0
 KILL_WAIT_S = 0.5  # after KILL, before looking again who is there
 
 
@@ -118,43 +115,22 @@ def observe_users_of(path: str, *, excluding: Iterable[int] = ()) -> tuple[Membe
 
 
 def observe_writers_below(path: str) -> tuple[Member, ...]:
-    """Who has a file below `path` open for writing; nobody where the system has no /proc."""
+    """Who has a file below `path` open or mapped for writing; nobody where there is no /proc.
+
+    What another user's process has is hidden from all but root, so it does not count.
+    """
     path = os.path.realpath(path)
     return tuple(
-        _member(row, f"has {name} open for writing")
+        _member(row, f"has {found}")
         for row in (read_table().values() if procfs.LINUX else ())
-        if not row.ended and row.pid != os.getpid() and (name := _open_below(row.pid, path))
+        if not row.ended and row.pid != os.getpid()
+        if (found := find_written(row.pid, path))
     )
-
-
-def _open_below(pid: int, path: str) -> str | None:
-    with suppress(*ABSENT):
-        for fd in os.listdir(f"/proc/{pid}/fd"):
-            name = os.readlink(f"/proc/{pid}/fd/{fd}")
-            if name.startswith(path + os.sep) and not name.endswith(" (deleted)"):
-                flags = procfs.read_file(f"/proc/{pid}/fdinfo/{fd}").split(b"flags:\t")[1]
-                if int(flags.split()[0], 8) & (os.O_WRONLY | os.O_RDWR):
-                    return name
-    return None
 
 
 def is_ancestor_of_us(pid: int) -> bool:
     """Whether this command runs inside that process, and would end with it."""
     return pid in ancestors(read_table(), os.getpid())
-
-
-def is_outside(socket_path: str) -> bool:
-    """Whether who listens on the socket is outside of our pid namespace; nobody is not."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return False
-    with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(CONNECT_S)
-        try:
-            client.connect(socket_path)
-            credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        except OSError:
-            return False
-    return bool(struct.unpack("3i", credentials)[0] == 0)
 
 
 def send_signal(target: ProcessId, signum: int) -> bool:

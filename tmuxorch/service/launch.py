@@ -6,7 +6,8 @@ import shutil
 import time
 
 from tmuxorch import shim
-from tmuxorch.adapters import processes, rundir
+from tmuxorch.adapters import rundir
+from tmuxorch.adapters.machine import is_outside
 from tmuxorch.core import naming, view
 from tmuxorch.core.screen import read_status
 from tmuxorch.errors import StartFailed, TmuxFailed, TmuxNoServer
@@ -55,7 +56,7 @@ def open_window(
     grace_s: float,
 ) -> Place:
     """Write the launch file and open the marked window that runs it."""
-    if processes.is_outside(agent.socket):
+    if is_outside(agent.socket):
         raise StartFailed(
             f"the tmux server on {agent.socket} runs in another pid namespace (container), so "
             f"{agent.name} could not be seen from here; run tmuxorch there, or name another "
