@@ -227,3 +227,14 @@ def test_a_watcher_on_another_machine_is_known_as_such(
         assert f"pid {watcher.pid} (it was started on another machine) watches already" in said
         assert "no watcher runs" not in other_machine.run("ls").stderr
         assert watch_once(world) == []
+
+
+def test_a_start_that_cannot_be_read_is_no_proof_that_nothing_runs(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    started = world.state / "run" / made["id"] / "started"
+    started.unlink()
+    started.mkdir()
+    change(world, made, process=None, shim=None, server=None, state="exited")
+    assert "cannot be read" in Elsewhere(world, "env").assert_refused("rm", "-y", "a")
+    assert Path(made["worktree"]).is_dir()
+    assert world.marked_panes() == [made["id"]]

@@ -414,6 +414,15 @@ def test_a_start_is_counted_from_boot_so_that_setting_the_clock_changes_nothing(
     assert 0 <= age_s < DEADLINE_S
 
 
+def test_the_age_of_a_process_is_told_while_it_runs(world: World) -> None:
+    process = world.start("sleep", "600")
+    age_s = procfs.age_s(process.pid)
+    assert age_s is not None
+    assert 0 <= age_s < DEADLINE_S
+    world.kill(process, reap=False)
+    assert procfs.age_s(process.pid) is None
+
+
 def test_a_program_may_call_itself_anything(world: World) -> None:
     program = world.elsewhere / "a) Z 1 (b\n"
     shutil.copy("/bin/sleep", program)
@@ -917,6 +926,20 @@ def test_without_proc_life_and_death_are_told_apart(world: World) -> None:
     world.children[-1].wait()
     assert procfs.observe_process(process) == Dead("no such process")
     assert processes.wait_dead(process, 0)
+
+
+@pytest.mark.usefixtures("without_proc")
+def test_without_proc_a_shims_report_is_completed_by_who_had_the_pid_then(world: World) -> None:
+    process = world.start("sleep", "600")
+    reported = dataclasses.replace(process, boot=portable.NO_BOOT, ticks=process.ticks + 5)
+    assert procfs.complete(reported) == process
+    # Younger than the report: it has the pid of one that has ended.
+    earlier = dataclasses.replace(reported, ticks=process.ticks - 2 * portable.ROUNDING)
+    assert is_dead(procfs.complete(earlier))
+    elsewhere = dataclasses.replace(reported, machine="another")
+    assert isinstance(procfs.observe_process(procfs.complete(elsewhere)), Unknown)
+    world.kill(process)
+    assert is_dead(procfs.complete(reported))
 
 
 @pytest.mark.usefixtures("without_proc")

@@ -129,13 +129,17 @@ def complete(process: ProcessId) -> ProcessId:
 
 
 def age_s(pid: int) -> float | None:
-    """How long the process has run, by the clock that nobody sets; None if that is unknown."""
+    """How long the process has run, by the clock that nobody sets; None if it does not, or if
+    that is unknown."""
     if not LINUX:
         return None
     try:
-        ticks = int(read_stat(pid)[1][TICKS])
+        _, stat = read_stat(pid)
     except OSError:
         return None
+    if has_ended(stat):
+        return None
+    ticks = int(stat[TICKS])
     return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
 
 

@@ -14,8 +14,16 @@ if TYPE_CHECKING:
 
 def recorded_processes(ctx: Context, agent: Agent) -> tuple[ProcessId, ...]:
     """Shims first, then agents: of the record, and of the shim's word that nobody recorded."""
-    started = rundir.read_started(ctx.run_dir(agent.id))
-    said = (started.shim, started.process) if started else (None, None)
+    said: tuple[ProcessId | None, ProcessId | None] = (None, None)
+    try:
+        started = rundir.read_started(ctx.run_dir(agent.id))
+    except (OSError, KeyError, ValueError) as error:
+        if agent.process is None:
+            raise CannotSee(
+                f"what the shim of {agent.name} said cannot be read: {error}"
+            ) from error
+    else:
+        said = (started.shim, started.process) if started else said
     found = (agent.shim, said[0], agent.process, said[1])
     return tuple(dict.fromkeys(process for process in found if process is not None))
 
@@ -27,7 +35,10 @@ def why_unseen(ctx: Context, agent: Agent) -> str | None:
     """
     if rundir.is_over(ctx.run_dir(agent.id), run=agent.restarts):
         return None
-    processes = recorded_processes(ctx, agent)
+    try:
+        processes = recorded_processes(ctx, agent)
+    except CannotSee as error:
+        return error.message
     if not processes and agent.place is not None:
         processes = (agent.place.server,)  # where that runs its pane would
     return find_unknown(map(procfs.observe_process, processes))
