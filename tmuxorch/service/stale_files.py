@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from tmuxorch.adapters import git, procfs, rundir
-from tmuxorch.adapters.git.worktrees import delete_directory
+from tmuxorch.adapters.git.deletion import delete_directory
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import NoRepository
 from tmuxorch.model import Agent, AgentId, State
