@@ -89,6 +89,7 @@ def remove(
     save_screen(ctx, agent)
     agent = _claim(ctx, agent, reason, keep_branch)
     ctx.checkpoint("remove:claimed")
+    ctx.mend(agent.repo)
     since_ns = 0  # of what another command saved, nobody knows when it looked
     if agent.step != BURIED:
         end(ctx, agent, grace_s)

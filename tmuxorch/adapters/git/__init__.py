@@ -1,5 +1,6 @@
 """git, seen from outside: one function per thing that is asked of it or done with it."""
 
+from tmuxorch.adapters.git.admin import list_admins
 from tmuxorch.adapters.git.branches import (
     Base,
     Commit,
@@ -42,6 +43,7 @@ __all__ = [
     "git",
     "git_dir",
     "holds_nothing",
+    "list_admins",
     "list_worktrees",
     "locate",
     "observe_status",

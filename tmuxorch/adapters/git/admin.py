@@ -77,6 +77,8 @@ def _read_admin(directory: str) -> Iterator[Admin]:
         return
     if not os.path.isdir(directory):
         return  # removed while it was read
+    if head is not None and not head.strip("0"):
+        head = ""  # git writes zeros first, so that the directory counts as one of its own
     path = _worktree_path(directory, gitdir)
     yield Admin(directory, path, head, common, locked, index not in (None, "DIRC"))
 
@@ -117,7 +119,7 @@ def finish(repo: Repo, admin: Admin, path: str, *, head: str, reason: str) -> No
     }
     for name, words in said.items():
         if words is not None:
-            _write(os.path.join(admin.directory, name), words + "\n" * (name != "locked"))
+            write_whole(os.path.join(admin.directory, name), words + "\n" * (name != "locked"))
     if admin.index_is_broken:
         os.unlink(os.path.join(admin.directory, "index"))
         # What was staged is lost with it; the files are there, and HEAD is the next best.
@@ -150,7 +152,7 @@ def drop_remains(repo: Repo) -> None:
         delete_directory(path)
 
 
-def _write(path: str, text: str) -> None:
+def write_whole(path: str, text: str) -> None:
     """All of it or nothing, also in a power cut."""
     part = f"{path}.{os.getpid()}.tmp"
     with open(part, "wb") as file:

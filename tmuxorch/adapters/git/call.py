@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 
+from tmuxorch.adapters import procfs
+from tmuxorch.adapters.git.lockfiles import describe_lock
 from tmuxorch.adapters.run import Completed, Timeout, run
-from tmuxorch.errors import GitFailed
+from tmuxorch.errors import GitFailed, TmuxorchError
 
 LOOK_S = 120.0
 CHECKOUT_S = 3600.0
+# In the environment of every git that we start: whose it is, should we die before it does.
+CALLER = "TMUXORCH_CALLER"
 # What a person sets on purpose. The rest (GIT_DIR and its like, set by hooks and by `git -c`)
 # would send `git -C` elsewhere.
 KEPT_VARIABLES = (
@@ -38,7 +43,8 @@ def git(
     if done.returncode not in ok:
         said = done.stderr.decode(errors="replace")
         raise GitFailed(
-            f"git {arguments[0]} failed in {directory}: {last_words(said)}", stderr=said
+            f"git {arguments[0]} failed in {directory}: {last_words(said)}{describe_lock(said)}",
+            stderr=said,
         )
     return done
 
@@ -56,7 +62,7 @@ def call_git(
     try:
         return run(
             ("git", "-C", directory, *arguments),
-            env={**_environment(), "GIT_TERMINAL_PROMPT": "0", **env},
+            env={**_environment(), "GIT_TERMINAL_PROMPT": "0", **_mark(), **env},
             timeout_s=timeout_s,
             stdin=stdin,
             on_output=on_output,
@@ -65,6 +71,12 @@ def call_git(
         raise GitFailed("git was not found on the PATH; install git 2.34 or newer") from None
     except Timeout as late:
         raise GitFailed(f"git in {directory} was stopped: {late}") from None
+
+
+def _mark() -> dict[str, str]:
+    with suppress(TmuxorchError):
+        return {CALLER: str(procfs.identify_self())}
+    return {}
 
 
 def _environment() -> dict[str, str]:

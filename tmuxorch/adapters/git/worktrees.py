@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from tmuxorch.adapters.git.admin import REFTABLE_HEAD, canonical, drop, list_admins, read_start
 from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, git, last_words
 from tmuxorch.adapters.git.deletion import delete_directory
+from tmuxorch.adapters.git.lockfiles import describe_lock
 from tmuxorch.adapters.gitdir import Repo
 from tmuxorch.errors import GitFailed
 
@@ -142,7 +143,8 @@ def add_worktree(
         what = "was made, but the repository's post-checkout hook failed"
     else:
         what = "could not be made"
-    raise GitFailed(f"the worktree {path} {what}: {last_words(said)}", stderr=said)
+    why = f"{last_words(said)}{describe_lock(said)}"
+    raise GitFailed(f"the worktree {path} {what}: {why}", stderr=said)
 
 
 def remove_worktree(
