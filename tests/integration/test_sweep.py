@@ -254,7 +254,7 @@ def test_the_safe_part_leaves_all_that_could_matter(shop: Workshop) -> None:
     entry = shop.remove(shop.worker())
     trash = write(Path(shop.ctx.worktrees_dir) / "repo" / ".trash" / entry.id / "file")
     run = write(Path(shop.ctx.state_dir) / "run" / "0123456789ab" / "launch")
-    done = sweep.sweep_safe(shop.ctx)
+    done = sweep.sweep_safe(shop.ctx, set())
     assert {o.name for o in done} == {str(trash.parent), str(run.parent)}
     assert not trash.exists()
     assert not run.exists()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tmuxorch.adapters.database import open_database, roll_back, translated, was_made
 from tmuxorch.adapters.rows import as_columns, as_text, insertion, read_agent, read_entry
-from tmuxorch.errors import NameTaken, StateConflict
+from tmuxorch.errors import NameTaken, StateConflict, StoreDamaged
 from tmuxorch.model import (
     Agent,
     AgentId,
@@ -45,6 +45,17 @@ class Sighting:
     changes: dict[str, Any]
     what: str = ""
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBranch:
+    """A branch that a removed agent worked on, and the commit at which it left it."""
+
+    repo: str
+    branch: str
+    commit: str
+    agent_id: AgentId
+    name: str
 
 
 class Store:
@@ -273,6 +284,30 @@ class Store:
         rows = self._read("SELECT * FROM history WHERE id = ?", agent_id)
         return read_entry(rows[0]) if rows else None
 
+    def history_ids(self) -> frozenset[str]:
+        return frozenset(row["id"] for row in self._read("SELECT id FROM history"))
+
+    def history_repos(self) -> list[str]:
+        """Every repository that a removed agent worked in."""
+        return [row["repo"] for row in self._read("SELECT DISTINCT repo FROM history")]
+
+    def left_branches(self) -> list[LeftBranch]:
+        """The branches of our own making, each as the last agent on it left it."""
+        rows = self._read(
+            "SELECT repo, branch, head_commit, id, name FROM history WHERE branch_made"
+            f" AND head_commit IS NOT NULL {_NEWEST}"
+        )
+        newest = {(row["repo"], row["branch"]): row for row in reversed(rows)}
+        return [LeftBranch(*row) for row in newest.values()]
+
+    def expired_history(self, before: float) -> Iterator[HistoryEntry]:
+        """The entries older than that, oldest first, read one by one."""
+        where = "removed_at < ? ORDER BY removed_at, seq"
+        for row in self._read(f"SELECT id FROM history WHERE {where}", before):
+            entry = self.history_entry(row["id"])
+            if entry is not None:
+                yield entry
+
     def amend_history(
         self, agent_id: AgentId, *, salvage_ref: str | None, archive: str | None
     ) -> None:
@@ -349,11 +384,17 @@ def open_store(state_dir: str) -> Store:
     with translated(state_dir):
         db = open_database(state_dir)
         try:
-            store_id = db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()[0]
+            row = db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
         except BaseException:
             db.close()
             raise
-    return Store(db, state_dir, store_id)
+    if row is None:
+        db.close()
+        raise StoreDamaged(
+            f"the store in {state_dir} has lost its own id; bring tmuxorch.db back from a backup "
+            "or run `tmuxorch doctor --repair`"
+        )
+    return Store(db, state_dir, row[0])
 
 
 def open_store_for_reading(state_dir: str) -> Store | None:

@@ -77,15 +77,13 @@ class Context:
 
         What a git that was killed left half made of ours is mended first.
         """
-        digest = hashlib.sha256(os.fsencode(repo_root)).hexdigest()[:16]
         from tmuxorch.service import mending  # here: `ls` does not need it
 
-        directory = os.path.join(self.state_dir, "locks")
-        os.makedirs(directory, mode=0o700, exist_ok=True)
-        path = os.path.join(directory, f"repo-{digest}.lock")
+        os.makedirs(os.path.join(self.state_dir, "locks"), mode=0o700, exist_ok=True)
+        note = self.lock_note(repo_root)
+        path = note.removesuffix(".busy") + ".lock"
         try:
             with flock(path, timeout_s=REPO_LOCK_TIMEOUT_S):
-                note = path.removesuffix(".lock") + ".busy"
                 if mending.mend(self, repo_root, read_cut(note)):
                     with suppress(FileNotFoundError):
                         os.unlink(note)
@@ -93,6 +91,11 @@ class Context:
                     yield
         except Timeout as e:
             raise GitFailed(f"{repo_root} is busy: {e}; try again") from e
+
+    def lock_note(self, repo_root: str) -> str:
+        """Where the holder of a repository's lock notes itself; see `locks.noted`."""
+        digest = hashlib.sha256(os.fsencode(repo_root)).hexdigest()[:16]
+        return os.path.join(self.state_dir, "locks", f"repo-{digest}.busy")
 
     def lock_reason(self, agent: Agent) -> str:
         """The mark by which git's own list says whose worktree it is."""

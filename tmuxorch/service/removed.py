@@ -10,6 +10,8 @@ from tmuxorch.service import salvage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tmuxorch.model import HistoryEntry
     from tmuxorch.service.context import Context
 
@@ -43,12 +45,10 @@ def _shown(text: str) -> str:
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
-def expired(ctx: Context, keep_days: int) -> list[HistoryEntry]:
+def expired(ctx: Context, keep_days: int) -> Iterator[HistoryEntry]:
     """The entries older than that, oldest first; none if all are to be kept."""
-    if keep_days <= 0:
-        return []
-    before = ctx.clock() - keep_days * DAY_S
-    return [e for e in reversed(ctx.store.history(limit=-1)) if e.removed_at < before]
+    if keep_days > 0:
+        yield from ctx.store.expired_history(ctx.clock() - keep_days * DAY_S)
 
 
 def observe_unmerged(entry: HistoryEntry) -> str | None:

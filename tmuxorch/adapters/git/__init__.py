@@ -1,6 +1,6 @@
 """git, seen from outside: one function per thing that is asked of it or done with it."""
 
-from tmuxorch.adapters.git.admin import list_admins
+from tmuxorch.adapters.git.admin import canonical, list_admins
 from tmuxorch.adapters.git.branches import (
     Base,
     Commit,
@@ -8,6 +8,7 @@ from tmuxorch.adapters.git.branches import (
     check_branch_name,
     commits_only_on,
     delete_branch,
+    holding_nothing,
     holds_nothing,
     resolve_base,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "add_worktree",
     "as_patterns",
     "branch_commit",
+    "canonical",
     "check_branch_name",
     "commits_only_on",
     "copy_into_worktree",
@@ -42,6 +44,7 @@ __all__ = [
     "find_repo",
     "git",
     "git_dir",
+    "holding_nothing",
     "holds_nothing",
     "list_admins",
     "list_worktrees",
