@@ -7,13 +7,19 @@ from tmuxorch.adapters.run import Timeout, run
 from tmuxorch.errors import GitFailed
 
 DELETE_S = 3600.0
-# Read-only directories (Go's module cache) stop `rm` until they are made writable.
-DELETE = 'rm -rf -- "$1" 2>/dev/null || { chmod -R u+rwx -- "$1"; rm -rf -- "$1"; }'
+# Read-only directories (Go's module cache) stop `rm` until they are made writable. What is
+# mounted below is not ours to empty; not every `rm` can be told so.
+DELETE = """
+here=$(rm --help 2>&1 | grep -o -e --one-file-system | head -n 1)
+rm -rf $here -- "$1" 2>/dev/null || {
+    find "$1" -xdev -type d -exec chmod u+rwx {} + ; rm -rf $here -- "$1"
+}
+"""
 
 
 def delete_directory(path: str, *, background: bool = False) -> None:
     """Delete it, read-only directories too; in the background nobody waits or is told."""
-    script = f"{{ {DELETE} ; }} >/dev/null 2>&1 &" if background else DELETE
+    script = f"{{ {DELETE} }} >/dev/null 2>&1 &" if background else DELETE
     try:
         done = run(("sh", "-c", script, "sh", path), timeout_s=DELETE_S)
     except Timeout as late:
