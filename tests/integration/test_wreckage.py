@@ -14,7 +14,7 @@ from tests.workshop import Workshop, write
 from tmuxorch.adapters import git, procfs
 from tmuxorch.adapters.git.call import CALLER
 from tmuxorch.errors import GitFailed
-from tmuxorch.model import Agent, State
+from tmuxorch.model import Agent, ProcessId, State
 from tmuxorch.service import doctor, repair, sweep
 from tmuxorch.service.sweep import Action, Orphan
 
@@ -92,7 +92,7 @@ def test_a_creation_cut_off_at_any_write_is_undone(
     shop: Workshop, made: int, *, empty: bool
 ) -> None:
     """The first `made` files were written; with `empty` the next was opened too."""
-    owner = procfs.ProcessId.parse(dead())
+    owner = ProcessId.parse(dead())
     agent = shop.worker("cut", state=State.CREATING, owner=owner)
     top = Path(agent.worktree)
     admin = admin_of(shop, top)

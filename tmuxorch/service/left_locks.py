@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # git holds the lock of a ref for moments, and itself waits no longer than a second for one.
 OLD_S = 2.0
-PATIENCE_S = 6.0
+PATIENCE_S = 3.0
 # Where open files cannot be seen: nobody who is slow is that slow.
 OLD_UNSEEN_S = 3600.0
 STEP_S = 0.02
