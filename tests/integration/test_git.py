@@ -27,6 +27,7 @@ from tmuxorch.adapters.git import (
     diff,
     find_repo,
     git,
+    holding_nothing,
     holds_nothing,
     list_worktrees,
     remove_worktree,
@@ -446,6 +447,23 @@ class TestBranches:
         assert not holds_nothing(repo, "agent/x")
         sh(repo.root, "tag", "kept", tip)
         assert holds_nothing(repo, "agent/x")
+
+    def test_many_branches_are_judged_as_each_by_itself(self, repo: Repo, tmp_path: Path) -> None:
+        wt = tmp_path / "wt"
+        add(repo, wt, branch="one")
+        tips = {"merged": sh(repo.root, "rev-parse", "main"), "one": commit(wt, "1", "1")}
+        tips["same"] = tips["one"]
+        tips["above"] = commit(wt, "2", "2")
+        for name, start in (("alone", "main"), ("tagged", "main"), ("saved", "main")):
+            sh(wt, "checkout", "-q", "--detach", start)
+            tips[name] = commit(wt, name, name)
+        for name, tip in tips.items():
+            sh(repo.root, "update-ref", f"refs/heads/{name}", tip)
+        sh(repo.root, "tag", "-a", "-m", "t", "v1", tips["tagged"])
+        sh(repo.root, "update-ref", "refs/tmuxorch/salvage/x/root", tips["saved"])
+        spent = {name for name in tips if holds_nothing(repo, name)}
+        assert holding_nothing(repo, tips) == spent == {"merged", "one", "same", "tagged"}
+        assert holding_nothing(repo, {"gone": tips["one"], "one": tips["above"]}) == set()
 
 
 def _is_taken(name: str) -> bool:
