@@ -10,6 +10,7 @@ import random
 import shutil
 import stat
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ if [ "$n" = "$KILL_AT" ]; then
 fi
 exec REAL_GIT "$@"
 """
+NEW = ("--no-wait",)
 HOWS = ("before", "after", "command", "git", "both", "power")
 
 
@@ -55,13 +57,33 @@ class Killer:
         wrapper.write_text(WRAPPER.replace("REAL_GIT", real))
         wrapper.chmod(0o755)
         self.count = world.directory / "count"
+        self.calls: dict[str, int] = {}
+        self.learn()
 
-    def run(self, *args: str, calls: int) -> str:
+    def run(self, *args: str) -> str:
         """Run it and kill at a random moment; what was done, for the message of a failure."""
-        how, at = self.dice.choice(HOWS), self.dice.randint(1, calls)
+        how, at = self.dice.choice(HOWS), self.dice.randint(1, self.calls[args[0]])
         delay_s = self.dice.uniform(0, 0.015)
+        begun_ns = time.time_ns() - 20_000_000
+        done = self.call(*args, how=how, at=at, delay_s=delay_s)
+        if how == "power":
+            self.cut_power(begun_ns)
+        told = f"{args}: {how} at call {at} after {delay_s:.4f} s: {done}\n"
+        print(told)
+        return told
+
+    def learn(self) -> None:
+        """How often each command calls git when nobody is killed."""
+        for args in (("new", *NEW, "-n", "whole", "--", "sleep", "100"), ("rm", "-y", "whole")):
+            assert self.call(*args, how="never", at=0, delay_s=0).returncode == 0
+            self.calls[args[0]] = int(self.count.read_text())
+            for agent in self.world.json("ls"):
+                Path(agent["worktree"], "new.txt").write_text("precious\n")
+
+    def call(
+        self, *args: str, how: str, at: int, delay_s: float
+    ) -> subprocess.CompletedProcess[str]:
         self.count.unlink(missing_ok=True)
-        begun = self.count.parent.stat().st_mtime_ns
         env = {
             "PATH": f"{self.world.directory}/bin{os.pathsep}{self.plain_path}",
             "KILL_COUNT": str(self.count),
@@ -69,13 +91,7 @@ class Killer:
             "KILL_HOW": how,
             "KILL_S": f"{delay_s:.4f}",
         }
-        done = self.world.run(*args, env=env, ok=False)
-        if how == "power":
-            self.cut_power(begun)
-        made = self.count.read_text().strip() if self.count.exists() else "0"
-        told = f"{args}: {how} at call {at} of {made} after {delay_s:.4f} s: {done}"
-        print(told)
-        return told
+        return self.world.run(*args, env=env, ok=False)
 
     def cut_power(self, begun_ns: int) -> None:
         """Empty some of the files that were being written, as after a power cut."""
@@ -116,13 +132,13 @@ def assert_clean(world: World, told: str) -> None:
 
 def trial(killer: Killer, name: str) -> None:
     world = killer.world
-    told = killer.run("new", "-n", name, "--no-wait", "--", "sleep", "100", calls=5)
+    told = killer.run("new", *NEW, "-n", name, "--", "sleep", "100")
     if killer.dice.random() < 0.3:  # what a killed one left does not stop another
-        world.run("new", "-n", f"{name}-next", "--no-wait", "--", "sleep", "100")
+        world.run("new", *NEW, "-n", f"{name}-next", "--", "sleep", "100")
         world.run("rm", "-y", f"{name}-next")
     if not any(agent["name"] == name for agent in world.json("ls")):
         assert_clean(world, told)
-        world.run("new", "-n", name, "--no-wait", "--", "sleep", "100")
+        world.run("new", *NEW, "-n", name, "--", "sleep", "100")
     else:
         (agent,) = world.json("ls")
         if agent["state"] == "creating":
@@ -130,10 +146,10 @@ def trial(killer: Killer, name: str) -> None:
             assert done.returncode == 0, f"{done.stderr}\n{told}"
             assert_clean(world, told)
             assert_git_works(world, told)
-            world.run("new", "-n", name, "--no-wait", "--", "sleep", "100")
+            world.run("new", *NEW, "-n", name, "--", "sleep", "100")
     (agent,) = world.json("ls")
     Path(agent["worktree"], "new.txt").write_text("precious\n")
-    told += killer.run("rm", "-y", name, calls=30)
+    told += killer.run("rm", "-y", name)
     if world.json("ls"):
         done = world.run("rm", "-y", name, ok=False)
         assert done.returncode == 0, f"{done.stderr}\n{told}"
@@ -149,7 +165,5 @@ def trial(killer: Killer, name: str) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_after_any_kill_the_next_command_ends_the_job(world: World, part: int) -> None:
     killer = Killer(world, random.Random(SEED * PARTS + part))
-    world.run("new", "-n", "stays", "--no-wait", "--", "sleep", "100")
-    world.run("rm", "-y", "stays")
     for n in range(max(1, KILLS // PARTS // 2)):
         trial(killer, f"w{n}")
