@@ -74,7 +74,8 @@ class Killer:
 
     def learn(self) -> None:
         """How often each command calls git when nobody is killed."""
-        for args in (("new", *NEW, "-n", "whole", "--", "sleep", "100"), ("rm", "-y", "whole")):
+        made, removed = ("new", *NEW, "-n", "whole", "--", "sleep", "100"), ("rm", "-y", "whole")
+        for args in (made, removed, ("restore", "whole"), removed):
             assert self.call(*args, how="never", at=0, delay_s=0).returncode == 0
             self.calls[args[0]] = int(self.count.read_text())
             for agent in self.world.json("ls"):
@@ -142,7 +143,8 @@ def trial(killer: Killer, name: str) -> None:
     else:
         (agent,) = world.json("ls")
         if agent["state"] == "creating":
-            done = world.run("rm", "-y", name, ok=False)
+            undo = killer.dice.choice((("rm", "-y", name), ("watch", "--once")))
+            done = world.run(*undo, ok=False)
             assert done.returncode == 0, f"{done.stderr}\n{told}"
             assert_clean(world, told)
             assert_git_works(world, told)
@@ -158,6 +160,22 @@ def trial(killer: Killer, name: str) -> None:
     entry = next(entry for entry in world.json("history") if entry["name"] == name)
     assert entry["id"] == agent["id"], told
     assert entry["salvage_ref"], told
+    if killer.dice.random() < 0.3:
+        told += killer.run("restore", entry["id"])
+        restore_after(world, entry["id"], told)
+
+
+def restore_after(world: World, entry_id: str, told: str) -> None:
+    """A restore that was cut off is undone or done, and can be done again."""
+    world.run("watch", "--once")
+    if not world.json("ls"):
+        done = world.run("restore", entry_id, ok=False)
+        assert done.returncode == 0, f"{done.stderr}\n{told}"
+    (agent,) = world.json("ls")
+    assert Path(agent["worktree"], "new.txt").read_text() == "precious\n", told
+    world.run("rm", "-y", agent["name"])
+    assert_clean(world, told)
+    assert_git_works(world, told)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="kills by what /proc shows")

@@ -132,7 +132,7 @@ def test_a_half_made_worktree_of_somebody_else_is_told_and_never_touched(shop: W
         assert found.command == f"rm -r {path}"
         assert not sweep.apply(shop.ctx, found).done
         assert path.is_dir()
-    said = [check.detail for check in doctor.check_orphans(shop.ctx) if check.name == "git"]
+    said = [check.detail for check in doctor.check_orphans(shop.ctx) if check.name == "repository"]
     assert any(f"rm -r {admin}" in line for line in said)
     assert (admin / "commondir").read_bytes() == b""
 
@@ -155,6 +155,20 @@ def test_a_branch_that_a_power_cut_emptied_gets_its_commit_back(shop: Workshop) 
     (shop.repo / ".git" / "refs" / "heads" / agent.branch).write_bytes(b"")
     shop.ctx.mend(str(shop.repo))
     assert shop.sh(shop.repo, "rev-parse", agent.branch).strip() == commit
+    assert_git_works(shop)
+
+
+def test_a_head_that_a_power_cut_emptied_is_where_its_log_says(shop: Workshop) -> None:
+    on, off = shop.worker("on"), shop.worker("off")
+    shop.sh(off.worktree, "checkout", "-q", "--detach")
+    commits = [shop.commit(Path(agent.worktree), "done.txt") for agent in (on, off)]
+    for agent in (on, off):
+        (admin_of(shop, agent.worktree) / "HEAD").write_bytes(b"")
+    shop.ctx.mend(str(shop.repo))
+    heads = [shop.sh(agent.worktree, "rev-parse", "HEAD").strip() for agent in (on, off)]
+    assert heads == commits
+    assert shop.sh(on.worktree, "branch", "--show-current").strip() == on.branch
+    assert shop.sh(off.worktree, "branch", "--show-current").strip() == ""
     assert_git_works(shop)
 
 

@@ -67,12 +67,14 @@ class Context:
         return rundir.run_dir(self.state_dir, agent_id)
 
     def mend(self, repo_root: str) -> None:
-        """Clear away what a killed git left of ours in the repository."""
-        with self.repo_lock(repo_root):
+        """Clear away what a killed git left of ours; whoever holds the repository has done so."""
+        with suppress(GitFailed), self.repo_lock(repo_root, timeout_s=0.0):
             pass
 
     @contextmanager
-    def repo_lock(self, repo_root: str) -> Iterator[None]:
+    def repo_lock(
+        self, repo_root: str, *, timeout_s: float = REPO_LOCK_TIMEOUT_S
+    ) -> Iterator[None]:
         """Hold the repository for a change of its worktrees or branches.
 
         What a git that was killed left half made of ours is mended first.
@@ -83,7 +85,7 @@ class Context:
         note = self.lock_note(repo_root)
         path = note.removesuffix(".busy") + ".lock"
         try:
-            with flock(path, timeout_s=REPO_LOCK_TIMEOUT_S):
+            with flock(path, timeout_s=timeout_s):
                 if mending.mend(self, repo_root, read_cut(note)):
                     with suppress(FileNotFoundError):
                         os.unlink(note)

@@ -102,7 +102,7 @@ def check_orphans(ctx: Context) -> Iterator[Check]:
     for orphan in found:
         if orphan.kind is sweep.Thing.FILE and orphan.repo is not None:
             how = orphan.command or "`tmuxorch doctor --repair` clears it"
-            yield Check("git", False, f"{orphan.path}: {orphan.reason}; {how}")
+            yield Check("repository", False, f"{orphan.path}: {orphan.reason}; {how}")
     if not found:
         yield Check("orphans", True, "none")
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 
 from tmuxorch.errors import TmuxorchError
@@ -108,8 +107,7 @@ def sweep_safe(ctx: Context, told: set[str]) -> list[Orphan]:
     in `told`, where its path is added.
     """
     for repo in sorted({agent.repo for agent in ctx.store.agents()}):
-        with suppress(TmuxorchError):  # one that is busy is mended by who holds it
-            ctx.mend(repo)
+        ctx.mend(repo)
     done = []
     for orphan in list(stale_files.observe_safe(Look(ctx))):
         if orphan.action is not Action.REMOVE:

@@ -145,6 +145,9 @@ def _is_in_our_root(ctx: Context, path: str) -> bool:
 def mend(ctx: Context, repo: Repo, agents: Sequence[Agent]) -> None:
     """Finish or drop what is half made and ours; the repository's lock is held."""
     admins.drop_remains(repo)
+    for agent in agents:
+        with suppress(OSError):
+            _mend_branch(ctx, repo, agent)
     for wreck in observe(ctx, repo, agents):
         if wreck.remedy is Remedy.TELL:
             continue
@@ -158,9 +161,6 @@ def mend(ctx: Context, repo: Repo, agents: Sequence[Agent]) -> None:
             ctx.store.record(wreck.agent, f"{did} {wreck.admin.directory}", wreck.words)
         else:
             ctx.store.note(f"{did} {wreck.admin.directory}", wreck.words)
-    for agent in agents:
-        with suppress(OSError):
-            _mend_branch(ctx, repo, agent)
 
 
 def _mend_one(repo: Repo, wreck: Wreck) -> None:
@@ -175,16 +175,20 @@ def _mend_one(repo: Repo, wreck: Wreck) -> None:
                 os.rmdir(path)
         return
     assert path is not None
-    head = f"ref: refs/heads/{wreck.agent.branch}" if wreck.agent else _any_head(repo, admin)
+    head = admin.head or _head(repo, admin, wreck.agent)
     admins.finish(repo, admin, canonical(path), head=head, reason=wreck.reason)
     dot_git = os.path.join(path, ".git")
     if os.path.isdir(path) and (_is_empty_link(path) or not os.path.lexists(dot_git)):
         admins.write_whole(dot_git, f"gitdir: {admin.directory}\n")
 
 
-def _any_head(repo: Repo, admin: Admin) -> str:
-    """What its log says it was at last; else what the main worktree has."""
-    return next(_logged(admin.directory, "HEAD"), None) or _commit(repo, "HEAD") or "0" * 40
+def _head(repo: Repo, admin: Admin, agent: Agent | None) -> str:
+    """Its worker's branch, unless its log says that it was elsewhere; then that commit."""
+    last = next((oid for oid in _logged(admin.directory, "HEAD") if _commit(repo, oid)), None)
+    if agent is None:
+        return last or _commit(repo, "HEAD") or "0" * 40
+    on_branch = last is None or last == git.branch_commit(repo, agent.branch)
+    return f"ref: refs/heads/{agent.branch}" if on_branch or last is None else last
 
 
 def _mend_branch(ctx: Context, repo: Repo, agent: Agent) -> None:

@@ -153,9 +153,9 @@ def drop_remains(repo: Repo) -> None:
 
 
 def write_whole(path: str, text: str) -> None:
-    """All of it or nothing, also in a power cut."""
-    part = f"{path}.{os.getpid()}.tmp"
-    with open(part, "wb") as file:
+    """All of it or nothing, also in a power cut; by a lock file, as git itself does it."""
+    part = f"{path}.lock"
+    with open(part, "xb") as file:
         file.write(os.fsencode(text))
         file.flush()
         os.fsync(file.fileno())
