@@ -17,7 +17,13 @@ from enum import Enum, auto
 
 from tmuxorch.adapters import git
 from tmuxorch.adapters.git import admin as admins
-from tmuxorch.adapters.git.admin import Admin, canonical, list_admins, read_start
+from tmuxorch.adapters.git.admin import (
+    REFTABLE_HEAD,
+    Admin,
+    canonical,
+    list_admins,
+    read_start,
+)
 from tmuxorch.adapters.git.worktrees import HALF_MADE
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import Agent, State
@@ -184,6 +190,8 @@ def _mend_one(repo: Repo, wreck: Wreck) -> None:
 
 def _head(repo: Repo, admin: Admin, agent: Agent | None) -> str:
     """Its worker's branch, unless its log says that it was elsewhere; then that commit."""
+    if read_start(os.path.join(repo.common_dir, "HEAD")) == REFTABLE_HEAD:
+        return REFTABLE_HEAD
     last = next((oid for oid in _logged(admin.directory, "HEAD") if _commit(repo, oid)), None)
     if agent is None:
         return last or _commit(repo, "HEAD") or "0" * 40

@@ -26,8 +26,8 @@ class LockFile:
 def list_locks(repo: Repo) -> list[LockFile]:
     """All of a repository: of its own files, of refs, and of its linked worktrees."""
     common = repo.common_dir
-    places = [(common, False), (f"{common}/refs", True), (f"{common}/worktrees", True)]
-    return [lock for place, below in places for lock in locks_in(place, below=below)]
+    below = (f"{common}/{name}" for name in ("refs", "reftable", "worktrees"))
+    return [*locks_in(common), *(lock for top in below for lock in locks_in(top, below=True))]
 
 
 def locks_in(directory: str, *, below: bool = False) -> list[LockFile]:
