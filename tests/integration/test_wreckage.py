@@ -237,7 +237,7 @@ def test_a_lock_of_the_persons_is_told_with_its_age_and_left(shop: Workshop) -> 
     assert lock.exists()
     shop.sh(shop.repo, "branch", "spare")
     commit = shop.sh(shop.repo, "rev-parse", "spare").strip()
-    with pytest.raises(GitFailed, match=rf"16m old.*`rm {lock}`"):
+    with pytest.raises(GitFailed, match=rf"16 min old.*`rm {lock}`"):
         git.delete_branch(git.find_repo(agent.repo), "spare", expected=commit)
 
 

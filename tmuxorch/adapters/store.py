@@ -7,6 +7,7 @@ import time
 from contextlib import contextmanager
 
 from tmuxorch.adapters.database import open_database, roll_back, translated, was_made
+from tmuxorch.adapters.past import Past
 from tmuxorch.adapters.rows import as_columns, as_text, insertion, read_agent, read_entry
 from tmuxorch.errors import NameTaken, StateConflict, StoreDamaged
 from tmuxorch.model import (
@@ -45,17 +46,6 @@ class Sighting:
     changes: dict[str, Any]
     what: str = ""
     why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LeftBranch:
-    """A branch that a removed agent worked on, and the commit at which it left it."""
-
-    repo: str
-    branch: str
-    commit: str
-    agent_id: AgentId
-    name: str
 
 
 class Store:
@@ -284,29 +274,10 @@ class Store:
         rows = self._read("SELECT * FROM history WHERE id = ?", agent_id)
         return read_entry(rows[0]) if rows else None
 
-    def history_ids(self) -> frozenset[str]:
-        return frozenset(row["id"] for row in self._read("SELECT id FROM history"))
-
-    def history_repos(self) -> list[str]:
-        """Every repository that a removed agent worked in."""
-        return [row["repo"] for row in self._read("SELECT DISTINCT repo FROM history")]
-
-    def left_branches(self) -> list[LeftBranch]:
-        """The branches of our own making, each as the last agent on it left it."""
-        rows = self._read(
-            "SELECT repo, branch, head_commit, id, name FROM history WHERE branch_made"
-            f" AND head_commit IS NOT NULL {_NEWEST}"
-        )
-        newest = {(row["repo"], row["branch"]): row for row in reversed(rows)}
-        return [LeftBranch(*row) for row in newest.values()]
-
-    def expired_history(self, before: float) -> Iterator[HistoryEntry]:
-        """The entries older than that, oldest first, read one by one."""
-        where = "removed_at < ? ORDER BY removed_at, seq"
-        for row in self._read(f"SELECT id FROM history WHERE {where}", before):
-            entry = self.history_entry(row["id"])
-            if entry is not None:
-                yield entry
+    @property
+    def past(self) -> Past:
+        """Questions about all removed agents at once."""
+        return Past(self._read)
 
     def amend_history(
         self, agent_id: AgentId, *, salvage_ref: str | None, archive: str | None

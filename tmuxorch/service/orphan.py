@@ -91,12 +91,12 @@ class Look:
     @cached_property
     def removed(self) -> frozenset[str]:
         """The ids of removed workers."""
-        return self.ctx.store.history_ids()
+        return self.ctx.store.past.ids()
 
     @cached_property
     def known_roots(self) -> set[str]:
         """The repositories that a worker or the history names."""
-        return {agent.repo for agent in self.agents.values()} | {*self.ctx.store.history_repos()}
+        return {agent.repo for agent in self.agents.values()} | {*self.ctx.store.past.repos()}
 
     @cached_property
     def processes(self) -> list[Row]:

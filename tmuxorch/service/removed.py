@@ -48,7 +48,7 @@ def _shown(text: str) -> str:
 def expired(ctx: Context, keep_days: int) -> Iterator[HistoryEntry]:
     """The entries older than that, oldest first; none if all are to be kept."""
     if keep_days > 0:
-        yield from ctx.store.expired_history(ctx.clock() - keep_days * DAY_S)
+        yield from ctx.store.past.older_than(ctx.clock() - keep_days * DAY_S)
 
 
 def observe_unmerged(entry: HistoryEntry) -> str | None:

@@ -11,7 +11,7 @@ from tmuxorch.service.orphan import Action, Look, Orphan, Thing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmuxorch.adapters.store import LeftBranch
+    from tmuxorch.adapters.past import LeftBranch
 
 
 def observe(look: Look) -> Iterator[Orphan]:
@@ -19,7 +19,7 @@ def observe(look: Look) -> Iterator[Orphan]:
     in_use = {(agent.repo, agent.branch) for agent in look.agents.values()}
     in_use |= {(repo.root, worktree.branch or "") for repo, worktree in look.worktrees}
     left: dict[str, dict[str, LeftBranch]] = {}
-    for found in look.ctx.store.left_branches():
+    for found in look.ctx.store.past.left_branches():
         if (found.repo, found.branch) not in in_use:
             left.setdefault(found.repo, {})[found.branch] = found
     for root, branches in left.items():

@@ -64,11 +64,10 @@ def is_there(lock: LockFile) -> bool:
 
 def describe_lock(said: str) -> str:
     """Of the lock that git complains about: how old it is, and what a person can do."""
-    from tmuxorch.core.view import age
-
     for path in re.findall(r"'([^']+\.lock)'", said):
         for lock in look_at(path):
-            old = age(max(0.0, time.time() - lock.made_at))
+            age_s = max(0, int(time.time() - lock.made_at))
+            old = f"{age_s} s" if age_s < 120 else f"{age_s // 60} min"
             how = f"rm {shlex.quote(path)}"
             return f" It is {old} old; if no git is at work there, delete it with `{how}`"
     return ""
