@@ -218,6 +218,12 @@ class Store:
             db.execute("DELETE FROM history WHERE id = ?", [agent.id])
             _record(db, agent, "quarantined", why)
 
+    def keep_branch(self, agent: Agent, why: str) -> None:
+        """Note that the branch of a buried agent had to stay after all."""
+        with self._write() as db:
+            db.execute("UPDATE history SET branch_kept = 1 WHERE id = ?", [agent.id])
+            _record(db, agent, "kept its branch", why)
+
     def forget(self, agent: Agent) -> None:
         """Drop the row of a buried agent: the last step of a removal."""
         with self._write() as db:

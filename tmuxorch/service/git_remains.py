@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from tmuxorch.adapters.git import at_work, canonical, list_admins
-from tmuxorch.adapters.git.index import TEMPORARY
 from tmuxorch.adapters.git.lockfiles import LockFile, list_locks
+from tmuxorch.adapters.git.survey import TEMPORARY
 from tmuxorch.adapters.locks import read_cut
 from tmuxorch.core.view import age
 from tmuxorch.model import Agent, State

@@ -104,12 +104,12 @@ class Look:
 
     @cached_property
     def directories(self) -> list[str]:
-        """What is in our root where worktrees are made, two levels down; not the trash."""
+        """What is in our root, two levels down, where worktrees are; no trash and no saves."""
         return [
             entry.path
             for label in _directories(self.ctx.worktrees_dir)
             for entry in _directories(label.path)
-            if entry.name != ".trash"
+            if entry.name not in (".trash", ".saved")
         ]
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tmuxorch.adapters import git
+from tmuxorch.adapters.git.deletion import delete_directory
 from tmuxorch.errors import AmbiguousName, NoRepository, UnknownName
 from tmuxorch.service import salvage
 
@@ -53,15 +54,13 @@ def expired(ctx: Context, keep_days: int) -> Iterator[HistoryEntry]:
 
 def observe_unmerged(entry: HistoryEntry) -> str | None:
     """What would be lost with the entry's save, in words; None if all of it is elsewhere."""
-    if entry.archive is not None and os.path.exists(entry.archive):
-        return "an archive of ignored files"
-    if entry.salvage_ref is None:
+    if entry.archive is None or not os.path.exists(entry.archive):
         return None
     try:
         repo = git.find_repo(entry.repo)
     except NoRepository:
         return f"whatever is in {entry.repo}, which is not there to be looked at"
-    return salvage.observe_unmerged(repo, entry.salvage_ref)
+    return salvage.observe_unmerged(repo, entry.archive)
 
 
 def forget(ctx: Context, entry: HistoryEntry) -> None:
@@ -73,7 +72,7 @@ def forget(ctx: Context, entry: HistoryEntry) -> None:
             pass
         else:
             with ctx.repo_lock(entry.repo):
-                salvage.drop(repo, entry.id)
+                salvage.drop(repo, entry.id, entry.archive)
     if entry.archive is not None and os.path.exists(entry.archive):
-        os.unlink(entry.archive)
+        delete_directory(entry.archive)
     ctx.store.drop_history(entry.id)

@@ -76,12 +76,13 @@ def _half_written(look: Look) -> Iterator[Orphan]:
 
 
 def _archives(look: Look) -> Iterator[Orphan]:
-    """Whole archives hold somebody's files: without a record they are shown, never deleted."""
+    """Saves hold somebody's files: without a record they are shown, never deleted."""
     for path in _below(look.ctx, "archive"):
-        agent_id = AgentId(os.path.basename(path).removesuffix(".tar"))
-        if path.endswith(".tar") and agent_id not in look.removed and agent_id not in look.agents:
+        agent_id = AgentId(os.path.basename(path).partition(".")[0])
+        known = agent_id in look.removed or look.is_recorded(agent_id)
+        if not path.endswith(".part") and not known:
             why = "no history tells whose files these are"
-            yield _file(path, why, Action.KEEP, command=f"rm {shlex.quote(path)}")
+            yield _file(path, why, Action.KEEP, command=f"rm -r {shlex.quote(path)}")
 
 
 def _locks(look: Look) -> Iterator[Orphan]:

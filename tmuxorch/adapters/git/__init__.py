@@ -10,6 +10,7 @@ from tmuxorch.adapters.git.branches import (
     delete_branch,
     holding_nothing,
     holds_nothing,
+    lasting_refs,
     resolve_base,
 )
 from tmuxorch.adapters.git.call import git
@@ -19,8 +20,10 @@ from tmuxorch.adapters.git.status import Entry, Status, observe_status
 from tmuxorch.adapters.git.worktrees import (
     Worktree,
     add_worktree,
+    discard_worktree,
+    forget_worktree,
+    is_ours,
     list_worktrees,
-    remove_worktree,
 )
 from tmuxorch.adapters.gitdir import Repo, find_repo, git_dir, locate
 
@@ -41,16 +44,19 @@ __all__ = [
     "copy_into_worktree",
     "delete_branch",
     "diff",
+    "discard_worktree",
     "find_repo",
+    "forget_worktree",
     "git",
     "git_dir",
     "holding_nothing",
     "holds_nothing",
+    "is_ours",
+    "lasting_refs",
     "list_admins",
     "list_worktrees",
     "locate",
     "observe_status",
-    "remove_worktree",
     "resolve_base",
     "work_stats",
 ]

@@ -138,12 +138,17 @@ def delete_branch(repo: Repo, branch: str, *, expected: str) -> None:
 
 def commits_only_on(repo: Repo, tips: Sequence[str], *, besides: str | None) -> tuple[Commit, ...]:
     """The commits of `tips` that no lasting ref but the branch `besides` reaches, newest first."""
-    ignored = [*PASSING_REFS, *([f"refs/heads/{besides}"] if besides else [])]
-    excluded = [f"--exclude={ref}" for ref in ignored]
-    asked = ("rev-list", "--encoding=UTF-8", "--format=%s", *tips, "--not", *excluded)
-    lines = git(repo.root, *asked, "--glob=refs/*").stdout.decode(errors="replace").split("\n")
+    asked = ("rev-list", "--encoding=UTF-8", "--format=%s", *tips, "--not")
+    answer = git(repo.root, *asked, *lasting_refs(besides=besides)).stdout
+    lines = answer.decode(errors="replace").split("\n")
     pairs = zip(lines[::2], lines[1::2], strict=False)
     return tuple(Commit(oid.removeprefix("commit "), title) for oid, title in pairs)
+
+
+def lasting_refs(*, besides: str | None = None) -> tuple[str, ...]:
+    """rev-list arguments for all refs that keep a commit, but for the branch `besides`."""
+    ignored = [*PASSING_REFS, *([f"refs/heads/{besides}"] if besides else [])]
+    return (*(f"--exclude={ref}" for ref in ignored), "--glob=refs/*")
 
 
 def holds_nothing(repo: Repo, branch: str) -> bool:

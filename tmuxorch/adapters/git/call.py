@@ -22,8 +22,14 @@ KEPT_VARIABLES = (
     "GIT_CONFIG_KEY_", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_VALUE_",
     "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_LFS_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_",
 )  # fmt: skip
-# Our own questions run none of the repository's programs.
+# Our own questions run none of the repository's programs, and fetch nothing that is missing.
 QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+UNASKED = {
+    "LC_ALL": "C",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",  # git before 2.45 does not know the one above
+}
 
 
 def git(
@@ -38,7 +44,7 @@ def git(
 
     Another status than `ok`, a timeout and a missing git raise GitFailed.
     """
-    quiet = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(env or {})}
+    quiet = {**UNASKED, **(env or {})}
     done = call_git(directory, [*QUIET, *arguments], env=quiet, stdin=stdin, timeout_s=timeout_s)
     if done.returncode not in ok:
         said = done.stderr.decode(errors="replace")

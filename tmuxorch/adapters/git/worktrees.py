@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -115,12 +115,13 @@ def add_worktree(
     commit: str,
     reason: str,
     marker: Mapping[str, str],
-    options: Sequence[str] = (),
+    checkout: bool = True,
     on_output: Callable[[bytes], None] | None = None,
 ) -> None:
     """Make a worktree at `path` on `branch`, locked with `reason` from its first moment.
 
     Already done with the same reason is success; half done is taken back and done again.
+    Without `checkout` it is made empty.
     The repository's post-checkout hook and filters run, with `marker` in their environment;
     when the hook fails, worktree and branch are there all the same, for the caller to undo.
     """
@@ -133,7 +134,8 @@ def add_worktree(
         new_branch = new_branch and made != commit
     # Tracking writes the shared config, where parallel additions fail on its lock.
     start = ["--no-track", "-b", branch, path, commit] if new_branch else [path, branch]
-    arguments = [*options, "worktree", "add", "--lock", "--reason", reason, *start]
+    options = [] if checkout else ["--no-checkout"]
+    arguments = ["worktree", "add", *options, "--lock", "--reason", reason, *start]
     done = call_git(repo.root, arguments, env=marker, timeout_s=CHECKOUT_S, on_output=on_output)
     if done.returncode == 0:
         return
@@ -147,41 +149,29 @@ def add_worktree(
     raise GitFailed(f"the worktree {path} {what}: {why}", stderr=said)
 
 
-def remove_worktree(
-    repo: Repo,
-    path: str,
-    *,
-    reason: str,
-    trash: str,
-    check: Callable[[str], None] | None = None,
-    background: bool = False,
-) -> None:
-    """Remove the linked worktree at `path` if its lock reason is exactly `reason`.
+def forget_worktree(repo: Repo, path: str, *, reason: str) -> None:
+    """Make git forget the worktree that was at `path`, if its lock reason is exactly `reason`.
 
-    It is renamed to `trash` (where that is another filesystem it stays in place) and `check`
-    gets a last look at it there: if that raises, it is put back and nothing has changed. Then
-    git forgets this one worktree and the directory is deleted, in the background if wanted.
     What is done already is skipped, so that it can be called again after a crash anywhere.
     """
-    if _is_ours(repo, path, reason):
+    for admin in list_admins(repo):
+        if admin.path == canonical(path) and admin.locked in (reason, HALF_MADE):
+            drop(admin.directory)
+    _remove_traces(repo, path, reason)
+
+
+def discard_worktree(repo: Repo, path: str, *, reason: str, trash: str) -> None:
+    """Remove a worktree that holds nothing but what was just written there by us."""
+    if is_ours(repo, path, reason):
         moved = _move_away(path, trash)
-        try:
-            if check is not None and os.path.lexists(moved):
-                check(moved)
-        except BaseException:
-            if moved == trash:
-                os.rename(trash, path)
-            raise
-        if moved == path:
-            delete_directory(path)
-        _forget(repo, path)
+        forget_worktree(repo, path, reason=reason)
+        if os.path.lexists(moved):
+            delete_directory(moved)
     else:
         _remove_traces(repo, path, reason)
-    if os.path.lexists(trash):
-        delete_directory(trash, background=background)
 
 
-def _is_ours(repo: Repo, path: str, reason: str) -> bool:
+def is_ours(repo: Repo, path: str, reason: str) -> bool:
     """Whether git lists `path` with our reason; False if nothing, or nothing much, is there.
 
     Anything else is not ours to touch and raises.
@@ -213,13 +203,6 @@ def _move_away(path: str, trash: str) -> str:
     return trash
 
 
-def _forget(repo: Repo, path: str) -> None:
-    """Make git drop this one worktree; never a prune of others."""
-    admin = find_admin_dir(repo, path)
-    if admin is not None:
-        drop(admin)
-
-
 def _remove_traces(repo: Repo, path: str, reason: str) -> None:
     """Remove what git leaves and does not list when killed in its first moments."""
     with suppress(OSError):
@@ -230,9 +213,9 @@ def _remove_traces(repo: Repo, path: str, reason: str) -> None:
 
 
 def _take_back(repo: Repo, path: str, reason: str) -> None:
-    if _is_ours(repo, path, reason):
+    if is_ours(repo, path, reason):
         delete_directory(path)
-        _forget(repo, path)
+        forget_worktree(repo, path, reason=reason)
     else:
         _remove_traces(repo, path, reason)
 
