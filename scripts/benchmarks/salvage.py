@@ -130,7 +130,7 @@ def alternate(*works: Callable[[], float], rounds: int = ROUNDS) -> list[float]:
 
 
 def save_rows() -> Iterator[Row]:
-    """20,000 files and 1,000 new ones saved, the raw walk included, against `git add -A` and `write-tree`."""
+    """20,000 files and 1,000 new ones, the raw walk included, against `git add -A`."""
     with private_world() as world:
         repo = git.find_repo(str(world.repo))
         agent, plain = world.worker(), world.plain()
