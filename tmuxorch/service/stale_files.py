@@ -40,7 +40,8 @@ def _file(path: str, reason: str, action: Action = Action.REMOVE, **more: str) -
 def _trash(look: Look) -> Iterator[Orphan]:
     """Worktrees that a removal has saved and recorded, and did not come to delete."""
     for entry in look.trash:
-        agent_id = AgentId(entry.name)
+        # What a restore that failed had brought back is named after the save it came from.
+        agent_id = AgentId(entry.name.partition(".")[0])
         if agent_id in look.agents:
             continue
         if agent_id not in look.removed:
