@@ -228,6 +228,7 @@ def test_a_resume_that_fails_at_once_leaves_nothing_running_also_after_a_reload(
         "[agents.talker]\ntask = 'none'\n"
         "command = ['sh', '-c', 'exec sleep 1000', '{conversation}']\n"
         "resume = ['sh', '-c', 'echo No conversation found; exit 1', '{conversation}']\n"
+        "resume_failed = 'No conversation found'\n"
     )
     made = world.new("-n", "a", "-a", "talker")
     write(made)

@@ -13,12 +13,12 @@ from typing import Any
 import psutil
 
 from tests.conftest import World, wait_for
-from tmuxorch import config as configuration
 from tmuxorch.errors import CannotSave
 from tmuxorch.model import State, Status
 from tmuxorch.service import removal
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health import GRACE_S, Deed, Health
+from tmuxorch.service.settings import Settings
 
 SLEEP = ("--", "sleep", "1000")
 
@@ -37,8 +37,9 @@ class Clock:
 def health_of(
     world: World, *, clock: Callable[[], float] = time.time
 ) -> Iterator[tuple[Health, Context, list[Deed]]]:
-    config = configuration.load(str(world.home / "config.toml"), None)
     told: list[Deed] = []
+    said: list[str] = []
+    settings = Settings(str(world.home / "config.toml"), trusted=lambda _: False, tell=said.append)
 
     def opened() -> Context:
         ctx = open_context(world.environ, socket=world.socket)
@@ -46,13 +47,17 @@ def health_of(
         return ctx
 
     ctx = opened()
-    health = Health(ctx, lambda: config, open_context=opened, tell=told.append)
+    health = Health(ctx, settings, open_context=opened, tell=told.append, on_bug=raise_bug)
     try:
         yield health, ctx, told
     finally:
         wait_for(lambda: not health.is_busy(), what="the hands to rest")
         health.close()
         ctx.store.close()
+
+
+def raise_bug(bug: BaseException) -> None:
+    raise bug
 
 
 def settle(health: Health) -> None:

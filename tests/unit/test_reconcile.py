@@ -71,7 +71,7 @@ def test_a_worker_without_pid_is_starting_for_two_minutes(age_s: float, status: 
     assert (verdict.action, verdict.status) == (Action.SHOW, status)
 
 
-@pytest.mark.parametrize("window", [SEEN, GONE, SERVER_GONE])
+@pytest.mark.parametrize("window", [SEEN, GONE])
 def test_a_worker_without_pid_for_longer_never_started(window: WindowFact) -> None:
     who = agent(State.RUNNING, process=None, started_at=NOW - 121)
     verdict = judge(who, Observation(window))

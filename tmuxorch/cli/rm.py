@@ -31,9 +31,9 @@ def command(
     agents = list({a.id: a for a in (session.find(name) for name in names)}.values())
     if not yes:
         agents = _agreed(agents)
-    config = session.config()
     entries = []
     for agent in agents:
+        config = session.config_of(agent.repo)
         entry = removal.remove(
             session.ctx,
             agent,

@@ -5,24 +5,90 @@
 
 from __future__ import annotations
 
+import os
+import stat
+
 from tmuxorch.adapters import procfs
-from tmuxorch.core.observation import Dead
+from tmuxorch.core.observation import Dead, Glance, Unknown
 from tmuxorch.model import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmuxorch.core.observation import ProcessFact
-    from tmuxorch.model import Agent, Exit
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from tmuxorch.adapters.rundir import Launch
+    from tmuxorch.core.observation import Ended, ProcessFact, Started
+    from tmuxorch.model import Agent, ProcessId
+
+    Word = TypeVar("Word", Started, Ended, Launch)
+
+WORD_MAX_BYTES = 65536
+LAUNCH_MAX_BYTES = 16_000_000
 
 
-def look(state_dir: str, agent: Agent) -> tuple[ProcessFact | None, Exit | None]:
+def look(state_dir: str, agent: Agent) -> Glance:
     """A fresh look at a recorded process and, if it is dead, at how it ended."""
-    if agent.process is None or agent.state is not State.RUNNING:
-        return None, agent.exit
-    fact = procfs.observe_process(agent.process)
-    if not isinstance(fact, Dead):
-        return fact, None
+    if agent.state is not State.RUNNING or agent.process is None or agent.damage:
+        return Glance()
+    process = procfs.observe_process(agent.process)
+    if not isinstance(process, Dead):
+        return Glance(process)
+    ended = read_exit(state_dir, agent)
+    # After its word was read: a shim that is there now had no reason to go when it wrote it.
+    server = agent.place.server if agent.place else None
+    return Glance(process, _fact(agent.shim), _fact(server), ended)
+
+
+def read_exit(state_dir: str, agent: Agent) -> Ended | Unknown | None:
+    """The shim's word about the end of the present run."""
     from tmuxorch.adapters import rundir
 
-    ended = rundir.read_exit(rundir.run_dir(state_dir, agent.id))
-    return fact, ended.exit if ended else None
+    word = _read(rundir.run_dir(state_dir, agent.id), "exit", rundir.read_exit)
+    if word is None or isinstance(word, Unknown):
+        return word
+    return word if word.at >= (agent.started_at or agent.created_at) else None
+
+
+def read_started(state_dir: str, agent: Agent) -> Started | Unknown | None:
+    """The shim's word about the start of the present run."""
+    from tmuxorch.adapters import rundir
+
+    return _read(rundir.run_dir(state_dir, agent.id), "started", rundir.read_started)
+
+
+def read_launch(state_dir: str, agent: Agent) -> Launch | None:
+    """What the agent was started with; None if that cannot be read any more."""
+    from tmuxorch.adapters import rundir
+
+    directory = rundir.run_dir(state_dir, agent.id)
+    found = _read(directory, "launch", rundir.read_launch, most=LAUNCH_MAX_BYTES)
+    return None if isinstance(found, Unknown) else found
+
+
+def _read(
+    directory: str,
+    name: str,
+    read: Callable[[str], Word | None],
+    *,
+    most: int = WORD_MAX_BYTES,
+) -> Word | Unknown | None:
+    """One file of the run directory; whatever stands in its place fails for this agent alone."""
+    path = os.path.join(directory, name)
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):  # a named pipe would be waited for without end
+            return Unknown(f"{path} is no file")
+        if status.st_size > most:
+            return Unknown(f"{path} is {status.st_size} bytes long")
+        return read(directory)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return Unknown(f"{path} cannot be read: {error.strerror}")
+    except (ValueError, KeyError, OverflowError) as error:
+        return Unknown(f"{path} cannot be understood: {error}")
+
+
+def _fact(process: ProcessId | None) -> ProcessFact | None:
+    return None if process is None else procfs.observe_process(process)

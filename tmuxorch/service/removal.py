@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tmuxorch import shim
 from tmuxorch.adapters import git, processes, procfs, rundir
+from tmuxorch.adapters.holding import is_held
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import CannotSave, NoRepository, StateConflict, TmuxFailed, TmuxorchError
 from tmuxorch.model import HistoryEntry, Reason, State, Status
@@ -154,8 +155,10 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
     )
     ctx.checkpoint("remove:ended")
     pane = tmux.find_pane(agent.id)
-    if pane is not None:
-        tmux.close_pane(agent.id, pane.place.pane)
+    if pane is not None and is_held(pane, keeper, ctx.run_dir(agent.id)):
+        tmux.close_pane(pane)
+    elif pane is not None:
+        tmux.disown_pane(pane)
     ctx.checkpoint("remove:closed")
 
 

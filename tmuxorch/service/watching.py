@@ -6,8 +6,10 @@ import os
 import time
 
 from tmuxorch.adapters.wake import Wake
+from tmuxorch.core.observation import Dead
 from tmuxorch.model import State
 from tmuxorch.service.health import PASS_S
+from tmuxorch.service.looking import look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
     from tmuxorch.service.health import Health
 
 ONCE_S = 60.0
+SETTLE_S = 10.0
 STEP_S = 0.02
 SWEEP_S = 3600.0
+PAUSE_S = (0.1, 30.0)  # the first pause after a pass that failed as a whole, and the longest
 
 
 def watch(
@@ -28,24 +32,30 @@ def watch(
     leadership: Leadership,
     *,
     events: bool,
-    on_bug: Callable[[Exception], None],
+    on_bug: Callable[[BaseException], None],
 ) -> None:
     """Watch until the process is ended. Without `events` only the passing of time wakes it."""
     wake = Wake()
     only: Collection[AgentId] | None = None
     whole_at = sweep_at = 0.0
+    failures = 0
     while True:
-        if time.monotonic() >= sweep_at:
-            sweep_at = time.monotonic() + SWEEP_S
-            health.sweep()
         if time.monotonic() >= whole_at:
             only = None
         try:
+            if time.monotonic() >= sweep_at:
+                sweep_at = time.monotonic() + SWEEP_S
+                health.sweep()
             health.look(only)
+            if only is None:
+                leadership.note_pass()
+                failures = 0
         except Exception as e:  # noqa: BLE001 -- the border: one bad pass must not end the watch
             on_bug(e)
+            failures += 1
+            time.sleep(min(PAUSE_S[1], PAUSE_S[0] * 2.0 ** min(failures - 1, 20)))
+            continue
         if only is None:
-            leadership.note_pass()
             whole_at = time.monotonic() + PASS_S
         if not events:
             time.sleep(min(health.soon_s, max(0.0, whole_at - time.monotonic())))
@@ -88,3 +98,19 @@ def look_once(ctx: Context, health: Health) -> None:
         if not (done or health.is_busy() or health.unsure or half_done):
             return
         time.sleep(min(health.soon_s, STEP_S))
+
+
+def settle(ctx: Context, health: Health) -> None:
+    """A full pass, and then until every death that can be seen is recorded for what it was.
+
+    A tmux server that is being killed lets its agents die a moment before it ends itself.
+    """
+    deadline = time.monotonic() + SETTLE_S
+    look_once(ctx, health)
+    while _has_unrecorded_death(ctx) and time.monotonic() < deadline:
+        time.sleep(STEP_S)
+        health.look()
+
+
+def _has_unrecorded_death(ctx: Context) -> bool:
+    return any(isinstance(look(ctx.state_dir, a).process, Dead) for a in ctx.store.agents())
