@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tmuxorch.adapters import procfs
+from tmuxorch.adapters.machine import read_machine
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
 
@@ -136,7 +137,7 @@ def _read_row(pid: int) -> Row | None:
     if int(stat[procfs.FLAGS]) & KERNEL_THREAD:
         return None
     row = Row(
-        id=ProcessId(boot, namespace, pid, int(stat[procfs.TICKS]), inode),
+        id=ProcessId(boot, namespace, pid, int(stat[procfs.TICKS]), inode, read_machine()),
         name=os.fsdecode(name),
         parent=int(stat[procfs.PARENT]),
         group=int(stat[procfs.GROUP]),

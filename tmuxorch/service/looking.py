@@ -44,17 +44,16 @@ def read_exit(state_dir: str, agent: Agent) -> Ended | Unknown | None:
     """The shim's word about the end of the present run."""
     from tmuxorch.adapters import rundir
 
-    word = _read(rundir.run_dir(state_dir, agent.id), "exit", rundir.read_exit)
-    if word is None or isinstance(word, Unknown):
-        return word
-    return word if word.at >= (agent.started_at or agent.created_at) else None
+    directory = rundir.run_dir(state_dir, agent.id)
+    return _read(directory, "exit", lambda: rundir.read_exit(directory, run=agent.restarts))
 
 
 def read_started(state_dir: str, agent: Agent) -> Started | Unknown | None:
     """The shim's word about the start of the present run."""
     from tmuxorch.adapters import rundir
 
-    return _read(rundir.run_dir(state_dir, agent.id), "started", rundir.read_started)
+    directory = rundir.run_dir(state_dir, agent.id)
+    return _read(directory, "started", lambda: rundir.read_started(directory, run=agent.restarts))
 
 
 def read_launch(state_dir: str, agent: Agent) -> Launch | None:
@@ -62,14 +61,14 @@ def read_launch(state_dir: str, agent: Agent) -> Launch | None:
     from tmuxorch.adapters import rundir
 
     directory = rundir.run_dir(state_dir, agent.id)
-    found = _read(directory, "launch", rundir.read_launch, most=LAUNCH_MAX_BYTES)
+    found = _read(directory, "launch", lambda: rundir.read_launch(directory), most=LAUNCH_MAX_BYTES)
     return None if isinstance(found, Unknown) else found
 
 
 def _read(
     directory: str,
     name: str,
-    read: Callable[[str], Word | None],
+    read: Callable[[], Word | None],
     *,
     most: int = WORD_MAX_BYTES,
 ) -> Word | Unknown | None:
@@ -81,7 +80,7 @@ def _read(
             return Unknown(f"{path} is no file")
         if status.st_size > most:
             return Unknown(f"{path} is {status.st_size} bytes long")
-        return read(directory)
+        return read()
     except FileNotFoundError:
         return None
     except OSError as error:

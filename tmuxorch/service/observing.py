@@ -52,6 +52,7 @@ class Observer:
         self.doing = doing
         self._missed: dict[AgentId, int] = {}
         self._dead_since: dict[AgentId, float] = {}
+        self._waiting_since: dict[AgentId, float] = {}
 
     def observe(self, agents: Sequence[Agent], *, everything: bool) -> dict[AgentId, Observation]:
         """Look at these agents; `everything` if they are all there are.
@@ -60,7 +61,7 @@ class Observer:
         was given after the deaths that it is judged with. Each agent's look fails alone.
         """
         watched = [a for a in agents if a.state in _WATCHED and not a.damage]
-        processes = {a.id: _fact(a.process) for a in watched}
+        processes = {a.id: self._process(a) for a in watched}
         answers: dict[str, Answer | Unknown] = {}
         for socket in {a.socket for a in watched}:
             there = [a.id for a in watched if a.socket == socket]
@@ -68,7 +69,7 @@ class Observer:
         if everything:
             known = {a.id for a in agents}
             self.doing.forget_all_but(known)
-            for memory in (self._missed, self._dead_since):
+            for memory in (self._missed, self._dead_since, self._waiting_since):
                 for stale in memory.keys() - known:
                     del memory[stale]
         seen = {a.id: self._try(a, processes[a.id], answers[a.socket]) for a in watched}
@@ -101,12 +102,7 @@ class Observer:
         if agent.state is State.RUNNING and not isinstance(process, Alive):
             ended = looking.read_exit(self.state_dir, agent)
             started = self._started(agent, process, pane)
-        dead_for_s = 0.0
-        if isinstance(process, Dead):
-            now = time.monotonic()
-            dead_for_s = now - self._dead_since.setdefault(agent.id, now)
-        else:
-            self._dead_since.pop(agent.id, None)
+        is_waiting = agent.state is State.RUNNING and process is None
         window = self._window(agent, answer, pane)
         is_its_own = isinstance(window, WindowSeen) and window.held
         return Observation(
@@ -121,7 +117,9 @@ class Observer:
             doing=self.doing.observe(agent, pane, self.servers)
             if pane is not None and is_its_own and isinstance(process, Alive)
             else agent.status,
-            dead_for_s=dead_for_s,
+            dead_for_s=_span_s(self._dead_since, agent.id, isinstance(process, Dead)),
+            waiting_s=_span_s(self._waiting_since, agent.id, is_waiting),
+            held_for_s=procfs.age_s(pane.pid) if is_waiting and pane is not None else None,
         )
 
     def _started(
@@ -135,12 +133,20 @@ class Observer:
         if said is None or isinstance(said, Unknown):
             return None
         if process is None:
-            # Words of an earlier run, before this one was begun, are not about this one.
-            return said if said.at >= (agent.started_at or agent.created_at) else None
+            return said
         if pane is None or agent.shim is None or pane.pid == agent.shim.pid:
             return None
         respawned = pane.pid == said.shim.pid and isinstance(_fact(said.shim), Alive)
         return said if respawned and isinstance(_fact(said.process), Alive) else None
+
+    def _process(self, agent: Agent) -> ProcessFact | None:
+        """What is seen of it, or was once, where it could be seen."""
+        fact = _fact(agent.process)
+        if agent.state is State.EXITED and isinstance(fact, Unknown):
+            directory = rundir.run_dir(self.state_dir, agent.id)
+            if rundir.is_over(directory, run=agent.restarts):
+                return Dead("it was seen dead where it ran")
+        return fact
 
     def _window(self, agent: Agent, answer: Answer | Unknown, pane: Pane | None) -> WindowFact:
         recorded = agent.place.server if agent.place else None
@@ -158,6 +164,15 @@ class Observer:
             return WindowSeen(pane.place, held, pane.panes_in_window - 1, pane.activity_at)
         self._missed[agent.id] = self._missed.get(agent.id, 0) + 1
         return WindowMissed() if self._missed[agent.id] < 2 else WindowGone()
+
+
+def _span_s(since: dict[AgentId, float], agent_id: AgentId, is_so: bool) -> float:
+    """For how long it has been so, over all looks."""
+    if not is_so:
+        since.pop(agent_id, None)
+        return 0.0
+    now = time.monotonic()
+    return now - since.setdefault(agent_id, now)
 
 
 def _is_answering(server: ProcessId, answer: Answer | Unknown) -> bool:
