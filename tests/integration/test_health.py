@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -66,7 +65,9 @@ def settle(health: Health) -> None:
 
 
 def kill(worker: dict[str, Any]) -> None:
-    os.kill(worker["process"]["pid"], signal.SIGKILL)
+    process = psutil.Process(worker["process"]["pid"])
+    process.kill()
+    wait_for(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
 
 
 def test_an_agent_that_is_silent_for_ten_seconds_is_idle(world: World) -> None:

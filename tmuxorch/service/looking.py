@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
-
 from tmuxorch.adapters import procfs
 from tmuxorch.core.observation import Dead, Glance, Unknown
 from tmuxorch.model import State
@@ -17,14 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from tmuxorch.adapters.rundir import Launch
     from tmuxorch.core.observation import Ended, ProcessFact, Started
     from tmuxorch.model import Agent, ProcessId
 
-    Word = TypeVar("Word", Started, Ended, Launch)
-
-WORD_MAX_BYTES = 65536
-LAUNCH_MAX_BYTES = 16_000_000
+    Word = TypeVar("Word", Started, Ended)
 
 
 def look(state_dir: str, agent: Agent) -> Glance:
@@ -56,37 +49,15 @@ def read_started(state_dir: str, agent: Agent) -> Started | Unknown | None:
     return _read(directory, "started", lambda: rundir.read_started(directory, run=agent.restarts))
 
 
-def read_launch(state_dir: str, agent: Agent) -> Launch | None:
-    """What the agent was started with; None if that cannot be read any more."""
-    from tmuxorch.adapters import rundir
-
-    directory = rundir.run_dir(state_dir, agent.id)
-    found = _read(directory, "launch", lambda: rundir.read_launch(directory), most=LAUNCH_MAX_BYTES)
-    return None if isinstance(found, Unknown) else found
-
-
-def _read(
-    directory: str,
-    name: str,
-    read: Callable[[], Word | None],
-    *,
-    most: int = WORD_MAX_BYTES,
-) -> Word | Unknown | None:
+def _read(directory: str, name: str, read: Callable[[], Word | None]) -> Word | Unknown | None:
     """One file of the run directory; whatever stands in its place fails for this agent alone."""
-    path = os.path.join(directory, name)
     try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):  # a named pipe would be waited for without end
-            return Unknown(f"{path} is no file")
-        if status.st_size > most:
-            return Unknown(f"{path} is {status.st_size} bytes long")
         return read()
-    except FileNotFoundError:
-        return None
     except OSError as error:
-        return Unknown(f"{path} cannot be read: {error.strerror}")
-    except (ValueError, KeyError, OverflowError) as error:
-        return Unknown(f"{path} cannot be understood: {error}")
+        why = error.strerror or str(error)
+    except (ValueError, KeyError) as error:
+        why = f"{type(error).__name__}: {error}"
+    return Unknown(f"{directory}/{name} cannot be read: {why[:200]}")
 
 
 def _fact(process: ProcessId | None) -> ProcessFact | None:

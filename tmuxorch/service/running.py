@@ -14,7 +14,7 @@ from tmuxorch.core.restart import carry_flags
 from tmuxorch.errors import BadText, NotRunning, StartFailed, StateConflict
 from tmuxorch.model import State, Status
 from tmuxorch.profiles import TaskBy
-from tmuxorch.service import launch, looking, removal
+from tmuxorch.service import launch, removal
 from tmuxorch.service.whereabouts import refuse_unseen
 
 TYPE_CHECKING = False
@@ -106,7 +106,7 @@ def restart(ctx: Context, config: Config, agent: Agent, *, fresh: bool) -> Agent
         agent = stop(ctx, agent, grace_s=config.cleanup.grace_s)
     if agent.state not in (State.EXITED, State.LOST):
         raise StateConflict(f"{agent.name} is {agent.state} and cannot be started again")
-    first = looking.read_launch(ctx.state_dir, agent)
+    first = rundir.read_launch(ctx.run_dir(agent.id))
     if first is not None:
         ctx = replace(ctx, environ=first.env)
     before = agent
