@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import time
 from typing import Any
 
@@ -73,3 +74,20 @@ def test_a_persistent_agent_that_lived_long_is_healthy_though_the_clock_was_set_
     kill(made)
     watch_once(world)
     assert column(world, made, "deaths").count(".") == 1
+
+
+def test_of_two_removed_under_one_name_the_later_removal_counts(world: World) -> None:
+    removed = []
+    for name in ("one", "two"):
+        made = world.new("-n", "a", *SLEEP)
+        write(made, name)
+        world.run("rm", "-y", "a")
+        removed.append(made["id"])
+    with sqlite3.connect(world.state / "tmuxorch.db") as db:
+        back = "UPDATE history SET removed_at = removed_at - ? WHERE id = ?"
+        db.execute(back, [HOUR_S, removed[1]])
+    db.close()
+    assert [entry["id"] for entry in world.json("history")] == removed[::-1]
+    world.run("restore", "a")
+    [back_again] = world.json("ls")
+    assert os.path.exists(f"{back_again['worktree']}/two")

@@ -193,6 +193,26 @@ def test_what_was_seen_dead_where_it_ran_can_be_removed_from_anywhere(
     assert [e["id"] for e in world.json("history")] == [made["id"]]
 
 
+def test_a_person_may_say_that_the_place_where_it_ran_is_gone(
+    world: World, other_machine: Elsewhere
+) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    write(made)
+    change(world, made, state="removing", owner=column(world, made, "process"))
+    kill(made, "shim_pid")
+    wait_for(lambda: world.processes(made["id"]) == [])
+    shutil.rmtree(world.state / "run" / made["id"])
+    assert "--gone" in other_machine.assert_refused("rm", "-y", "a")
+    assert other_machine.run("rm", "-y", "--gone", "a").returncode == 0
+    world.assert_nothing_left()
+    assert "a person said" in world.run("why", made["id"]).stdout
+    # To what can be seen it makes no difference.
+    seen = world.new("-n", "b", *SLEEP)
+    world.run("rm", "-y", "--gone", "b")
+    assert world.processes(seen["id"]) == []
+    world.assert_nothing_left()
+
+
 def test_a_container_starts_no_agent_on_a_tmux_server_outside_of_it(
     world: World, container: Elsewhere
 ) -> None:

@@ -378,6 +378,18 @@ def test_a_proc_of_another_namespace_is_not_believed() -> None:
 
 
 @needs_root
+def test_an_empty_proc_is_no_table_of_nobody() -> None:
+    code = (
+        "from tmuxorch.adapters.process_table import read_table\n"
+        "try: print(read_table())\n"
+        "except Exception as error: print('refused:', error)"
+    )
+    mount = 'mount -t tmpfs none /proc && exec "$@"'
+    answer = in_python("unshare", "--mount", "sh", "-c", mount, "sh", code=code)
+    assert answer.startswith("refused:")
+
+
+@needs_root
 def test_a_process_hidden_by_hidepid_is_unknown(world: World) -> None:
     process = world.start("sleep", "600")
     code = (

@@ -25,15 +25,15 @@ def read_machine() -> str:
     """
     import hashlib
 
-    parts = (_machine_id() or _root_file_system(), os.uname().nodename)
+    hardware = _hardware_id() if sys.platform == "darwin" else ""
+    # macOS takes another name with each network, and its hardware's number is not copied.
+    parts = (hardware,) if hardware else (_machine_id() or _root_file_system(), os.uname().nodename)
     if not all(parts):
         return ""
     return hashlib.sha256("\0".join(("tmuxorch", *parts)).encode()).hexdigest()[:_DIGITS]
 
 
 def _machine_id() -> str:
-    if sys.platform == "darwin":
-        return _hardware_id()
     for path in _FILES:
         with suppress(OSError, ValueError):
             found = read_file(path).decode("ascii").strip()

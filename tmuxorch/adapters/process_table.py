@@ -79,6 +79,7 @@ def read_table() -> Table:
         from tmuxorch.adapters import portable
 
         return portable.read_table()
+    procfs.read_here()  # an empty /proc, or another namespace's, would be a table of nobody
     table: Table = {}
     seen: set[str] = set()
     try:

@@ -104,9 +104,10 @@ def _observe_another_boot(process: ProcessId) -> ProcessFact:
 
 def is_here(process: ProcessId) -> bool:
     """Whether its pid is a number of the table that we look into."""
+    if LINUX:
+        return (process.boot, process.namespace) == read_here()
     me = identify_self()
-    same_machine = LINUX or process.machine == me.machine  # a boot id is of one machine alone
-    return same_machine and (process.boot, process.namespace) == (me.boot, me.namespace)
+    return (process.boot, process.machine) == (me.boot, me.machine)
 
 
 def same_process(one: ProcessId, other: ProcessId) -> bool:

@@ -119,9 +119,9 @@ def _run(fields: dict[str, str]) -> int | None:
 
 
 def note_over(directory: str, *, run: int) -> None:
-    """Note that every process of that run was seen dead; nothing without a run directory."""
-    with suppress(FileNotFoundError):
-        _write(os.path.join(directory, "over"), b"run %d\n" % run)
+    """Note that every process of that run is known to be dead."""
+    _make_private(directory)
+    _write(os.path.join(directory, "over"), b"run %d\n" % run)
 
 
 def is_over(directory: str, *, run: int) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from tmuxorch.adapters import procfs, rundir
-from tmuxorch.core.observation import find_unknown
+from tmuxorch.core.observation import Unknown, find_unknown
 from tmuxorch.errors import CannotSee
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.model import Agent, ProcessId
     from tmuxorch.service.context import Context
+
+
+_WORD = "a person said that the machine or container where it ran is gone"
 
 
 def recorded_processes(ctx: Context, agent: Agent) -> tuple[ProcessId, ...]:
@@ -50,5 +53,22 @@ def refuse_unseen(ctx: Context, agent: Agent) -> None:
     if why is not None:
         raise CannotSee(
             f"{agent.name} cannot be ended from here, because its process cannot be seen ({why}); "
-            "nothing was touched, run this where it was started"
+            "nothing was touched, run this where it was started; if that machine or container is "
+            f"gone for good, say so with `tmuxorch rm --gone {agent.name}`"
         )
+
+
+def take_as_gone(ctx: Context, agent: Agent) -> Agent:
+    """Take a person's word that the place where it ran is gone, and with it all its processes.
+
+    Nothing changes for what can be seen from here: that is ended like any other.
+    """
+    owner = agent.owner and procfs.observe_process(agent.owner)
+    if isinstance(owner, Unknown):
+        agent = ctx.store.swap(
+            agent, expect=[agent.state], what="taken over", why=_WORD, owner=None
+        )
+    if why_unseen(ctx, agent) is not None:
+        ctx.store.record(agent, "taken as ended", _WORD)
+        rundir.note_over(ctx.run_dir(agent.id), run=agent.restarts)
+    return agent
