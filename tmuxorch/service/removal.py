@@ -14,6 +14,7 @@ from tmuxorch import shim
 from tmuxorch.adapters import git, processes, procfs, rundir
 from tmuxorch.adapters.holding import is_held
 from tmuxorch.core.observation import Alive, Dead
+from tmuxorch.core.view import exit_of
 from tmuxorch.errors import (
     CannotSave,
     NoRepository,
@@ -23,7 +24,7 @@ from tmuxorch.errors import (
     TmuxTimeout,
 )
 from tmuxorch.model import HistoryEntry, Reason, State, Status
-from tmuxorch.service import latecomers, salvage, stake
+from tmuxorch.service import latecomers, looking, salvage, stake
 from tmuxorch.service.latecomers import LateWork
 from tmuxorch.service.whereabouts import recorded_processes, refuse_unseen
 
@@ -194,7 +195,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> Agent:
         why = CannotSave(f"its repository {agent.repo} is gone, so its files cannot be saved")
         raise _quarantined(ctx, agent, why)
     ctx.checkpoint("remove:saved")
-    ended = rundir.read_exit(ctx.run_dir(agent.id), run=agent.restarts)
+    ended = looking.read_exit(ctx.state_dir, agent)
     now = ctx.clock()
     entry = HistoryEntry(
         id=agent.id,
@@ -207,7 +208,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> Agent:
         base_commit=agent.base_commit,
         head_commit=stats.head_commit if stats else None,
         reason=agent.reason or Reason.USER,
-        exit=agent.exit or (ended.exit if ended else None),
+        exit=agent.exit or exit_of(ended),
         created_at=agent.created_at,
         removed_at=now,
         duration_s=max(0.0, (agent.ended_at or now) - agent.created_at),

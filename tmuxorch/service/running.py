@@ -9,12 +9,12 @@ from tmuxorch import config as configuration
 from tmuxorch.adapters import procfs, rundir
 from tmuxorch.adapters.holding import is_held
 from tmuxorch.core import naming, view
-from tmuxorch.core.observation import Alive
+from tmuxorch.core.observation import Alive, Ended
 from tmuxorch.core.restart import carry_flags
 from tmuxorch.errors import BadText, NotRunning, StartFailed, StateConflict
 from tmuxorch.model import State, Status
 from tmuxorch.profiles import TaskBy
-from tmuxorch.service import launch, removal
+from tmuxorch.service import launch, looking, removal
 from tmuxorch.service.whereabouts import refuse_unseen
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ def stop(ctx: Context, agent: Agent, *, grace_s: float) -> Agent:
         agent, expect=[State.RUNNING], what="stopping", why="a person asked", stopped=True
     )
     removal.end(ctx, agent, grace_s)
-    ended = rundir.read_exit(ctx.run_dir(agent.id), run=agent.restarts)
+    ended = looking.read_exit(ctx.state_dir, agent)
     return ctx.store.swap(
         agent,
         expect=[State.RUNNING, State.EXITED],
@@ -89,8 +89,8 @@ def stop(ctx: Context, agent: Agent, *, grace_s: float) -> Agent:
         why="its processes have ended and its window is closed",
         state=State.EXITED,
         status=Status.STOPPED,
-        exit=ended.exit if ended else None,
-        ended_at=ended.at if ended else ctx.clock(),
+        exit=view.exit_of(ended),
+        ended_at=ended.at if isinstance(ended, Ended) else ctx.clock(),
         place=None,
     )
 
