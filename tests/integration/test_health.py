@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,13 @@ from typing import Any
 import psutil
 
 from tests.conftest import World, wait_for
+from tmuxorch.core.observation import Unknown
 from tmuxorch.errors import CannotSave
-from tmuxorch.model import State, Status
+from tmuxorch.model import AgentId, State, Status
 from tmuxorch.service import removal
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health import GRACE_S, Deed, Health
+from tmuxorch.service.panes import Answer, Servers
 from tmuxorch.service.settings import Settings
 
 SLEEP = ("--", "sleep", "1000")
@@ -209,3 +211,35 @@ def test_a_question_on_the_screen_is_waiting_until_the_agent_says_otherwise(worl
         world.run("report", "working", env={"TMUXORCH_AGENT_ID": made["id"]})
         health.look()
         assert status_of(ctx, made) is Status.WORKING
+
+
+class LastAnswer(Servers):
+    """The answers of a server that is killed right after it has given one."""
+
+    def __init__(self, server: psutil.Process, agent: psutil.Process) -> None:
+        super().__init__()
+        self.dying = [server, agent]
+
+    def ask(self, socket: str, only: Collection[AgentId] = ()) -> Answer | Unknown:
+        answer = super().ask(socket, only)
+        if self.dying:
+            server, agent = self.dying
+            self.dying = []
+            server.kill()
+            wait_for(lambda: not agent.is_running() or agent.status() == psutil.STATUS_ZOMBIE)
+        return answer
+
+
+def test_an_agent_that_dies_with_its_server_is_lost_whenever_the_server_was_asked(
+    world: World,
+) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    server = psutil.Process(int(world.tmux("display-message", "-p", "#{pid}")))
+    with health_of(world) as (health, ctx, told):
+        health.servers = health._observer.servers = LastAnswer(
+            server, psutil.Process(made["process"]["pid"])
+        )
+        wait_for(lambda: health.look() and told)
+        settle(health)
+        assert [deed.what for deed in told] == ["lost"]
+        assert [a.state for a in ctx.store.agents()] == [State.LOST]
