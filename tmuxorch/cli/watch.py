@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 
 import click
 
@@ -14,7 +15,7 @@ from tmuxorch.cli import border, paint
 from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
-from tmuxorch.errors import StateConflict, TmuxorchError
+from tmuxorch.errors import StateConflict
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health import Deed, Health
 from tmuxorch.service.settings import Settings
@@ -91,7 +92,8 @@ def _print(deed: Deed, as_json: bool) -> None:
     else:
         at = time.strftime("%H:%M:%S")
         sys.stdout.write(f"{at} {deed.name}: {deed.what}: {paint.harmless(deed.why)}\n")
-    sys.stdout.flush()
+    with suppress(OSError):  # a log on a full disk
+        sys.stdout.flush()
 
 
 def _as_json(deed: Deed) -> dict[str, str]:
@@ -99,9 +101,5 @@ def _as_json(deed: Deed) -> dict[str, str]:
 
 
 def report_bug(bug: BaseException) -> None:
-    """Say that a pass failed; what the system or the store refused is no bug, and has no log."""
-    if isinstance(bug, TmuxorchError | OSError):
-        sys.stderr.write(f"a pass failed: {paint.harmless(str(bug))}\n")
-        return
     path = border.write_log(bug, ["watch"])
     sys.stderr.write(f"a pass failed: {paint.harmless(repr(bug))}; the log is {path}\n")

@@ -99,6 +99,7 @@ class Health:
         self._clocks = (ctx.clock(), time.monotonic())
         self._trusted_from = 0.0
         self._tries: dict[AgentId, int] = {}
+        self._unswept: set[str] = set()
 
     def look(self, only: Collection[AgentId] | None = None) -> int:
         """One pass over all agents or `only` these; 0 if there was nothing to do or wait for.
@@ -257,11 +258,12 @@ class Health:
             deeds.do_quickly(self.ctx, self.settings.of(agent.repo), agent, seen, verdict)
         except StateConflict:
             return False  # a person's command was quicker, and knows better
+        except (TmuxorchError, OSError):
+            raise  # the store fails, and not only for this one
         except Exception as e:  # noqa: BLE001 -- the watcher's border: the others are still recorded
             self._hands.note_failure(agent.id)
             self._tell(agent, f"could not {verdict.action}", str(e))
-            if not isinstance(e, TmuxorchError | OSError):
-                self.on_bug(e)
+            self.on_bug(e)
             return False
         self._tell(agent, _DONE[verdict.action], verdict.why)
         return True
@@ -297,8 +299,9 @@ class Health:
     def _sweep(self) -> None:
         ctx = self._open_context()
         try:
-            for orphan in sweep.sweep_safe(ctx):
-                what, why = f"swept {orphan.path}", orphan.reason
+            for orphan in sweep.sweep_safe(ctx, self._unswept):
+                did = "swept" if orphan.done else "could not sweep"
+                what, why = f"{did} {orphan.path}", orphan.reason
                 ctx.store.note(what, why)
                 self.tell(Deed("", "tmuxorch", what, why))
         finally:
