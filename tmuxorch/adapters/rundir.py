@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 import shutil
+import stat
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from tmuxorch.model import AgentId, Exit, ProcessId
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+WORD_MAX_BYTES = 65536
+LAUNCH_MAX_BYTES = 16_000_000  # a task may stand in the command
 
 
 def run_dir(state_dir: str, agent_id: AgentId) -> str:
@@ -103,7 +107,7 @@ def read_exit(directory: str, *, run: int | None = None) -> Ended | None:
     elif "signal" in fields:
         how = Exit(None, int(fields["signal"]))
     else:
-        error = fields.get("error", "unknown error")
+        error = fields["error"]
     at = float(fields.get("at", time.time()))
     lived_s = float(fields["lived_s"]) if "lived_s" in fields else None
     said = Ended(how, error, at, _run(fields), lived_s)
@@ -137,8 +141,8 @@ class Launch:
 
 def read_launch(directory: str) -> Launch | None:
     try:
-        with open(os.path.join(directory, "launch"), "rb") as f:
-            pairs = [(key, os.fsdecode(value)) for key, value in shim.decode_launch(f.read())]
+        data = _read_file(os.path.join(directory, "launch"), LAUNCH_MAX_BYTES)
+        pairs = [(key, os.fsdecode(value)) for key, value in shim.decode_launch(data)]
     except (OSError, ValueError):
         return None
     env = dict(value.partition("=")[::2] for key, value in pairs if key == "env")
@@ -164,10 +168,10 @@ def save_screen(directory: str, text: str) -> None:
 
 def read_screen(directory: str) -> str | None:
     try:
-        with open(os.path.join(directory, "screen"), "rb") as f:
-            return f.read().decode("utf-8", "replace")
-    except FileNotFoundError:
+        data = _read_file(os.path.join(directory, "screen"), LAUNCH_MAX_BYTES)
+    except (OSError, ValueError):
         return None
+    return data.decode("utf-8", "replace")
 
 
 def remove(directory: str) -> None:
@@ -188,10 +192,24 @@ def _write(path: str, data: bytes) -> None:
     os.replace(temporary, path)
 
 
+def _read_file(path: str, most_bytes: int) -> bytes:
+    """A whole file; ValueError if something else stands in its place, or more than it can be."""
+    # Opened without waiting: a named pipe would be waited for without end.
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is no file")
+        if status.st_size > most_bytes:
+            raise ValueError(f"it is {status.st_size} bytes long")
+        return b"".join(iter(lambda: os.read(fd, 65536), b""))
+    finally:
+        os.close(fd)
+
+
 def _read_fields(path: str) -> dict[str, str] | None:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as f:
-            lines = f.read().splitlines()
+        lines = _read_file(path, WORD_MAX_BYTES).decode("utf-8", "surrogateescape").splitlines()
     except FileNotFoundError:
         return None
     return dict(line.partition(" ")[::2] for line in lines)

@@ -114,6 +114,11 @@ class Store:
         "As seen" is the state being one of `expect` and the same owner: two removers, or
         a remover and a restarter, cannot both win.
         """
+        if agent.damage:
+            raise StateConflict(
+                f"the record of {agent.name} cannot be read ({agent.damage}), so nothing was done; "
+                f"its files are in {agent.worktree}"
+            )
         expected = list(expect)
         columns = as_columns(changes)
         sets = ", ".join(f"{name} = ?" for name in columns)

@@ -154,11 +154,21 @@ class Tmux:
             raise TmuxFailed(f"the tmux server on {self.socket} ended while making a window")
         return Place(self.socket, identity, session, WindowId(window), PaneId(pane))
 
-    def close_pane(self, agent_id: AgentId, pane: PaneId) -> None:
-        """Close the pane if it still carries the agent's marker; the window goes with its last."""
-        ours = f"#{{==:#{{{MARKER}}},{agent_id}}}"
+    def close_pane(self, pane: Pane) -> None:
+        """Close the pane if the same process still is in it; the window goes with its last."""
+        self._if_same(pane, f"kill-pane -t {pane.place.pane}")
+
+    def disown_pane(self, pane: Pane) -> None:
+        """Take our marker from a pane in which a person has started something else."""
+        self._if_same(pane, f"set-option -p -u -t {pane.place.pane} {MARKER}")
+
+    def _if_same(self, pane: Pane, command: str) -> None:
+        """Have it done in the moment in which marker and process were found to be those seen."""
+        target = pane.place.pane
+        marked = f"#{{==:#{{{MARKER}}},{pane.agent_id}}}"
+        same = f"#{{&&:{marked},#{{==:#{{pane_pid}},{pane.pid}}}}}"
         try:
-            self.run("if-shell", "-F", "-t", pane, ours, f"kill-pane -t {pane}")
+            self.run("if-shell", "-F", "-t", target, same, command)
         except TmuxFailed as e:
             if not (isinstance(e, TmuxNoServer) or "can't find" in e.stderr):
                 raise

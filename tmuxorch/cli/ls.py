@@ -16,8 +16,8 @@ from tmuxorch.service.looking import look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmuxorch.core.observation import ProcessFact
-    from tmuxorch.model import Agent, Exit
+    from tmuxorch.core.observation import Glance
+    from tmuxorch.model import Agent
 
 
 def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> int:
@@ -33,7 +33,7 @@ def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> 
         import json
 
         # An agent a line: json indents in Python, and encodes a plain line in C.
-        rows = [json.dumps(view.agent_json(a, *s)) for a, s in zip(agents, seen, strict=True)]
+        rows = [json.dumps(view.agent_json(a, s)) for a, s in zip(agents, seen, strict=True)]
         sys.stdout.write("[" + ",\n ".join(rows) + "]\n")
     else:
         sys.stdout.write(_table(agents, seen, root))
@@ -48,9 +48,7 @@ def repository_here() -> str | None:
     return found.root if found else None
 
 
-def _table(
-    agents: list[Agent], seen: list[tuple[ProcessFact | None, Exit | None]], root: str | None
-) -> str:
+def _table(agents: list[Agent], seen: list[Glance], root: str | None) -> str:
     if not agents:
         where = f" in {root}" if root else ""
         return f'no agents{where}; make one with: tmuxorch new "what it shall do"\n'
@@ -58,8 +56,8 @@ def _table(
     rows = [("", "NAME", "AGENT", "AGE", "BRANCH", "TASK")]
     if root is None:
         rows = [("", "NAME", "AGENT", "AGE", "REPOSITORY", "TASK")]
-    for agent, look_ in zip(agents, seen, strict=True):
-        _, status = view.state_and_status(agent, *look_)
+    for agent, glance in zip(agents, seen, strict=True):
+        _, status = view.state_and_status(agent, glance)
         place = agent.branch if root else os.path.basename(agent.repo)
         task = agent.task.partition("\n")[0]
         rows.append(

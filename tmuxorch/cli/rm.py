@@ -42,9 +42,9 @@ def command(
         agents = _agreed(agents)
     if gone:
         agents = [take_as_gone(session.ctx, agent) for agent in agents]
-    config = session.config()
     entries = []
     for agent in agents:
+        config = session.config_of(agent.repo)
         entry = removal.remove(
             session.ctx,
             agent,

@@ -13,7 +13,7 @@ from tmuxorch.adapters import git
 from tmuxorch.cli import ls, paint
 from tmuxorch.core import naming, view
 from tmuxorch.errors import AmbiguousName, UnknownName
-from tmuxorch.service import removed
+from tmuxorch.service import removed, settings
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.looking import look
 
@@ -65,6 +65,15 @@ class Session:
         self.ctx.tmux_timeout_s = config.tmux.timeout_s
         return config
 
+    def config_of(self, repo: str) -> Config:
+        """For what must be possible whatever the agent's repository says; see `settings`."""
+        if repo not in self._configs:
+            self._configs[repo] = settings.load_for_person(
+                paths.config_path(os.environ), repo, trusted=self.is_trusted, tell=self.narrate
+            )
+        self.ctx.tmux_timeout_s = self._configs[repo].tmux.timeout_s
+        return self._configs[repo]
+
     def is_trusted(self, digest: str) -> bool:
         return self.ctx.store.meta(f"trusted:{digest}") is not None
 
@@ -101,7 +110,7 @@ class Session:
 
     def look(self, agent: Agent) -> dict[str, Any]:
         """The agent's JSON with a fresh look at its process."""
-        return view.agent_json(agent, *look(self.ctx.state_dir, agent))
+        return view.agent_json(agent, look(self.ctx.state_dir, agent))
 
     def narrate(self, line: str) -> None:
         if not self.quiet:

@@ -61,8 +61,8 @@ def close_window(ctx: Context, orphan: Orphan) -> None:
     assert orphan.agent_id is not None
     tmux = ctx.tmux(orphan.socket)
     pane = tmux.find_pane(orphan.agent_id)
-    if pane is not None:
-        tmux.close_pane(orphan.agent_id, pane.place.pane)
+    if pane is not None and _is_ours(ctx, pane):
+        tmux.close_pane(pane)
 
 
 def observe_processes(look: Look) -> Iterator[Orphan]:

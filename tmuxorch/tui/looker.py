@@ -67,6 +67,9 @@ class Looker(threading.Thread):
                 if look != last and focus == self._focus:
                     last = look
                     self._deliver(look)
+            if focus.row is None or focus.tab is not Tab.SCREEN:
+                # A channel that nobody reads fills up, and then its server cannot end.
+                self._channels.close()
             took = time.monotonic() - started
             every = EVERY_S[focus.tab] if focus.row is not None else 60.0
             self._changed.wait(max(every, took * BUSY_SHARE))

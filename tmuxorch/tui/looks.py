@@ -11,7 +11,7 @@ from tmuxorch.core import view
 from tmuxorch.core.observation import Alive, Dead, Unknown
 from tmuxorch.core.view import describe_exit
 from tmuxorch.errors import TmuxorchError
-from tmuxorch.model import Agent, ProcessId, State
+from tmuxorch.model import Agent, ProcessId, State, Status
 from tmuxorch.service.context import Context
 from tmuxorch.tui.lines import Fact, Plain, TextLine, diff_lines
 from tmuxorch.tui.snapshot import Row
@@ -51,6 +51,8 @@ def describe_end(row: Row) -> str:
         return "it could not be saved for certain, so nothing was deleted; y says why"
     if row.state is State.EXITED:
         how = "it was stopped" if row.agent.stopped else f"it ended with {describe_exit(row.exit)}"
+        if row.status is Status.ENDED:
+            how = "it has ended, and how is not known"
         return f"{how}; R starts it again"
     if row.state is State.CREATING:
         return "its window is being made"
