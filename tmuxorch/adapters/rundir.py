@@ -16,10 +16,13 @@ from dataclasses import dataclass
 from tmuxorch import shim
 from tmuxorch.core.observation import Ended, Started
 from tmuxorch.model import AgentId, Exit, ProcessId
+from tmuxorch.reading import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+_FILE_MAX_BYTES = 64_000_000
 
 
 def run_dir(state_dir: str, agent_id: AgentId) -> str:
@@ -102,8 +105,8 @@ class Launch:
 
 def read_launch(directory: str) -> Launch | None:
     try:
-        with open(os.path.join(directory, "launch"), "rb") as f:
-            pairs = [(key, os.fsdecode(value)) for key, value in shim.decode_launch(f.read())]
+        data = read_regular(os.path.join(directory, "launch"), limit=_FILE_MAX_BYTES)
+        pairs = [(key, os.fsdecode(value)) for key, value in shim.decode_launch(data)]
     except (OSError, ValueError):
         return None
     env = dict(value.partition("=")[::2] for key, value in pairs if key == "env")
@@ -112,8 +115,7 @@ def read_launch(directory: str) -> Launch | None:
 
 def read_task(directory: str) -> str | None:
     try:
-        with open(task_file(directory), encoding="utf-8", errors="replace") as f:
-            return f.read()
+        return read_regular(task_file(directory), limit=_FILE_MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
 
@@ -129,9 +131,9 @@ def save_screen(directory: str, text: str) -> None:
 
 def read_screen(directory: str) -> str | None:
     try:
-        with open(os.path.join(directory, "screen"), "rb") as f:
-            return f.read().decode("utf-8", "replace")
-    except FileNotFoundError:
+        data = read_regular(os.path.join(directory, "screen"), limit=_FILE_MAX_BYTES)
+        return data.decode("utf-8", "replace")
+    except OSError:
         return None
 
 
@@ -155,8 +157,8 @@ def _write(path: str, data: bytes) -> None:
 
 def _read_fields(path: str) -> dict[str, str] | None:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as f:
-            lines = f.read().splitlines()
+        data = read_regular(path, limit=_FILE_MAX_BYTES)
     except FileNotFoundError:
         return None
+    lines = data.decode("utf-8", "surrogateescape").splitlines()
     return dict(line.partition(" ")[::2] for line in lines)

@@ -10,7 +10,7 @@ from tmuxorch import paths
 from tmuxorch.adapters.gitdir import locate
 from tmuxorch.adapters.store import open_store_for_reading
 from tmuxorch.adapters.watchfile import observe_watcher
-from tmuxorch.cli import paint
+from tmuxorch.cli import output, paint
 from tmuxorch.core import view
 from tmuxorch.service.looking import look
 
@@ -36,7 +36,7 @@ def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> 
         rows = [json.dumps(view.agent_json(a, *s)) for a, s in zip(agents, seen, strict=True)]
         sys.stdout.write("[" + ",\n ".join(rows) + "]\n")
     else:
-        sys.stdout.write(_table(agents, seen, root))
+        output.paint(_table(agents, seen, root))
         if agents and not observe_watcher(state_dir).alive:
             sys.stderr.write("no watcher runs, so this may be old; `tmuxorch watch` starts one\n")
     return 0
@@ -65,4 +65,4 @@ def _table(
         rows.append(
             (status, agent.name, agent.agent, view.age(now - agent.created_at), place, task)
         )
-    return paint.table(rows, colours=paint.wants_colour(sys.stdout))
+    return paint.table(rows, colours=output.wants_colour(sys.stdout))

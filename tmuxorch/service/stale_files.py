@@ -5,13 +5,13 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shlex
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 
 from tmuxorch.adapters import git, procfs, rundir
 from tmuxorch.adapters.git.worktrees import delete_directory
+from tmuxorch.core.literal import pasteable
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import NoRepository
 from tmuxorch.model import Agent, AgentId, State
@@ -50,7 +50,7 @@ def _trash(look: Look) -> Iterator[Orphan]:
             continue
         if agent_id not in look.history:
             why = "no history tells whose worktree this was"
-            hint = f"rm -r {shlex.quote(entry.path)}"
+            hint = pasteable(["rm", "-r", entry.path])
             yield _file(entry.path, why, Action.KEEP, command=hint)
         elif users := look.users_of(entry.path):
             yield _file(entry.path, f"it was removed, but {busy(users)}", Action.KEEP)
@@ -85,7 +85,7 @@ def _archives(look: Look) -> Iterator[Orphan]:
         agent_id = AgentId(os.path.basename(path).removesuffix(".tar"))
         if path.endswith(".tar") and agent_id not in look.history and agent_id not in look.agents:
             why = "no history tells whose files these are"
-            yield _file(path, why, Action.KEEP, command=f"rm {shlex.quote(path)}")
+            yield _file(path, why, Action.KEEP, command=pasteable(["rm", path]))
 
 
 def _locks(look: Look) -> Iterator[Orphan]:

@@ -16,7 +16,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
 
-from tmuxorch.core import naming
+from tmuxorch.core.literal import strip_controls
 from tmuxorch.tui import actions, keys
 from tmuxorch.tui.jobs import Jobs, Work
 from tmuxorch.tui.mailbox import Mailbox
@@ -139,7 +139,7 @@ class TmuxorchApp(App[None]):
     async def on_event(self, event: events.Event) -> None:
         """What is pasted goes into fields that show it, so it is made harmless on its way in."""
         if isinstance(event, events.Paste):
-            event.text = naming.strip_controls(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+            event.text = strip_controls(event.text.replace("\r\n", "\n").replace("\r", "\n"))
         await super().on_event(event)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
