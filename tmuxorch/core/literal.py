@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _TAB_WIDTH = 4
+_FIRST_LINE_MAX = 500
 _SGR_MAX = 64  # characters of parameters; a pen with all its attributes and colours has 50
 # Python's word for what prints leaves out every control, format character, surrogate, private
 # use and unassigned one, line and paragraph separator, but also all blanks except the space.
@@ -63,15 +64,19 @@ def _escape(code: int) -> str:
 
 _NAMED = {9: "\\t", 10: "\\n", 13: "\\r"}
 _LINE = _Escapes("", icons=False)
+_SCREEN_LINE = _Escapes("", icons=True)
 _TEXT = _Escapes("\n\t", icons=False)
 _SCREEN = _Escapes("\n\t", icons=True)
 
 
-def literal(text: str) -> str:
-    """One line of outside text; tabs become spaces, a line's end is shown as well."""
+def literal(text: str, *, icons: bool = False) -> str:
+    """One line of outside text; tabs become spaces, a line's end is shown as well.
+
+    Characters of private use are kept as `icons` where a program drew them.
+    """
     if text.isascii() and text.isprintable():
         return text
-    return _translate(text.expandtabs(_TAB_WIDTH), _LINE)
+    return _translate(text.expandtabs(_TAB_WIDTH), _SCREEN_LINE if icons else _LINE)
 
 
 def shown(text: str) -> str:
@@ -97,14 +102,15 @@ def screened(text: str) -> str:
     return "".join(found)
 
 
-def literal_lines(text: str) -> list[str]:
-    """Lines of outside text, split at newlines only."""
-    return [literal(line) for line in text.replace("\r\n", "\n").split("\n")]
-
-
 def first_line(text: str) -> str:
     """The first line that says something, for places with room for one."""
-    return next((literal(line.strip()) for line in text.split("\n") if line.strip()), "")
+    head = text.lstrip().partition("\n")[0][:_FIRST_LINE_MAX]
+    return literal(head.strip())
+
+
+def is_visible(character: str) -> bool:
+    """Whether it draws something, or says how the one before is drawn, and does nothing else."""
+    return _is_plain(character) or _is_private(ord(character)) or character == _EMOJI
 
 
 def is_plain_text(text: str) -> bool:

@@ -13,18 +13,22 @@ from tmuxorch.core.view import describe_exit
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import Agent, ProcessId, State
 from tmuxorch.service.context import Context
+from tmuxorch.tui.highlight import Highlighter
 from tmuxorch.tui.lines import Fact, Plain, TextLine, diff_lines
 from tmuxorch.tui.snapshot import Row
 
 DISK_LOOK_S = 0.5
+DIFF_MAX_BYTES = 10_000_000
 
 
-def diff_of(agent: Agent) -> list[TextLine]:
+def diff_of(agent: Agent, colours: Highlighter | None = None) -> list[TextLine]:
     """Commits, staged, unstaged and untracked against the base."""
     if not os.path.isdir(agent.worktree):
         return [Plain(f"its worktree {agent.worktree} is not there", "bad")]
     data = git.diff(agent.worktree, agent.base, agent.base_commit, stat=False, color=False)
-    lines = diff_lines(data.decode("utf-8", "replace"))
+    lines = diff_lines(data[:DIFF_MAX_BYTES].decode("utf-8", "surrogateescape"), colours)
+    if len(data) > DIFF_MAX_BYTES:
+        lines.append(Plain(f"and more; `tmuxorch diff {agent.name}` prints all of it", "label"))
     return lines or [Plain(f"nothing changed yet since {agent.base or agent.base_commit[:10]}")]
 
 

@@ -41,7 +41,7 @@ class NewWorker(ModalScreen[Wish | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="new"):
-            yield Title(f"New worker in {literal(os.path.basename(self._repo))}")
+            yield Title(f"New worker in {os.path.basename(self._repo)}")
             yield Paper(id="task")
             with Horizontal(classes="fields"):
                 yield from self._field("agent")
