@@ -192,12 +192,15 @@ def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
     for path in (worktree, request.repo.root):
         if not _is_text(path):
             raise BadText(f"the path {os.fsencode(path)!r} is not valid UTF-8; rename it first")
+    if not _is_text(branch):
+        raise BadText(f"the branch {os.fsencode(branch)!r} is not valid UTF-8; choose another")
 
     profile: Profile | None = None
     env: dict[str, str] = {}
     if request.command:
         argv = configuration.build_custom_command(request.command, request.task)
-        agent_name = os.path.basename(request.command[0])
+        program = os.path.basename(request.command[0])
+        agent_name = program if _is_text(program) else ascii(program)[1:-1]
     else:
         agent_name = request.agent or config.defaults.agent
         profile = config.agents.get(agent_name)
