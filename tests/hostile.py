@@ -70,6 +70,8 @@ ARGUMENTS = [text for text in STRINGS if not re.search("[\ud800-\udc7f\udd00-\ud
 TEXTS = [text for text in STRINGS if not re.search("[\ud800-\udfff]", text)]
 LINES = [text for text in TEXTS if "\n" not in text]
 
+# What Textual itself says to a terminal: sequences that begin with CSI, and nothing longer.
+CSI = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 _SGR = re.compile(r"\x1b\[[0-9;:]{0,64}m")
 _CATEGORIES = ("Cc", "Cf", "Zl", "Zp")
 _OBEYED = re.compile(
@@ -104,30 +106,25 @@ def on_terminal(
     *,
     env: Mapping[str, str],
     cwd: os.PathLike[str] | str,
-    typed: bytes = b"",
-    until: bytes = b"",
-    then: bytes = b"",
+    steps: Sequence[tuple[bytes, bytes]] = (),
     size: tuple[int, int] = (50, 200),
 ) -> tuple[int, bytes]:
     """Run a program on a terminal of its own; its status and every byte that it wrote there.
 
-    `typed` is what lies in the terminal's queue from the start; `then` is typed when `until` has
-    been seen.
+    Of each step the second is typed when the first has been seen since the step before.
     """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
-    if typed:
-        os.write(ours, typed)
     process = subprocess.Popen(
         argv, cwd=cwd, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     )
     os.close(theirs)
-    seen = b""
+    seen, since, todo = b"", 0, list(steps)
     deadline = time.monotonic() + 3 * DEADLINE_S
     try:
         while True:
             if not select.select([ours], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise AssertionError(f"{argv[:3]} did not end: {seen[-500:]!r}")
+                raise AssertionError(f"{argv[:3]} did not end: {todo} {seen[-500:]!r}")
             try:
                 chunk = os.read(ours, 65536)
             except OSError:  # the last one on the other side has gone
@@ -135,9 +132,9 @@ def on_terminal(
             if not chunk:
                 break
             seen += chunk
-            if until and until in seen:
-                os.write(ours, then)
-                until = b""
+            if todo and todo[0][0] in CSI.sub(b"", seen[since:]):
+                os.write(ours, todo.pop(0)[1])
+                since = len(seen)
         return process.wait(DEADLINE_S), seen
     finally:
         os.close(ours)

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.agents import agent as make_agent
 from tests.conftest import World, wait_for
-from tests.hostile import ARGUMENTS, LINES, STRINGS, TEXTS, find_obeyed, on_terminal
+from tests.hostile import ARGUMENTS, CSI, LINES, STRINGS, TEXTS, find_obeyed, on_terminal
 from tmuxorch.adapters.rows import as_columns, insertion
 from tmuxorch.adapters.store import open_store
 from tmuxorch.config_rules import quote
@@ -190,7 +190,7 @@ def test_no_work_of_an_agent_is_obeyed(world: World) -> None:
     assert b"\x1b[8m" not in coloured, "hidden text in a review"
     shown(world, "diff", "a", "--stat", colours=True)
     shown(world, "show", "a")
-    said = shown(world, "rm", "a", until=b"[y/N]", then=b"n\n")
+    said = shown(world, "rm", "a", steps=[(b"[y/N]", b"n\n")])
     assert b"Save this and remove a?" in said
     shown(world, "merge", "a", "--commit")
     shown(world, "doctor")
@@ -245,11 +245,38 @@ def test_the_question_of_trust_shows_the_text_and_is_not_steered_by_it(world: Wo
     raw = "".join(f"# {c}\n" for c in ("\u202eabc", "\u200bx", "\u2066y", "\U000e0041z", "\x85"))
     file = world.repo / ".tmuxorch.toml"
     file.write_text(f"{comments}{raw}[setup]\ncopy = ['.env']\n")
-    said = shown(world, "config", "--trust", until=b"[y/N]", then=b"n\n")
+    said = shown(world, "config", "--trust", steps=[(b"[y/N]", b"n\n")])
     assert rb"\u202eabc" in said
     assert b"copy = ['.env']" in said
     assert b"is not trusted" in said
-    said = shown(world, "new", "-n", "a", "--", "sleep", "1000", until=b"[y/N]", then=b"n\n")
+    said = shown(world, "new", "-n", "a", "--", "sleep", "1000", steps=[(b"[y/N]", b"n\n")])
     assert rb"\u202eabc" in said
     file.write_bytes(b"# \x1b]0;t\x07 \xff\n[setup]\ncopy = ['.env']\n")
-    assert rb"\x1b]0;t\x07 \xff" in shown(world, "config", "--trust", until=b"[y/N]", then=b"n\n")
+    assert rb"\x1b]0;t\x07 \xff" in shown(world, "config", "--trust", steps=[(b"[y/N]", b"n\n")])
+
+
+def test_nothing_but_cells_leaves_the_screen(world: World) -> None:
+    bury(world, TEXTS)
+    steps = [
+        (b" w1 ", b"\t"),
+        (b"is not there", b"\t"),
+        (b"noted", b"\t"),
+        (b"restarted", b"y"),
+        (b"why w0", b"q"),
+        (b"? help", b"d"),
+        (b"Remove w0?", b"n"),
+        (b"? help", b"G"),
+        (f" w{len(TEXTS) - 1} ".encode(), b"H"),
+        (b"last screen", b"q"),
+        (b"? help", b"n"),
+        (b"New worker", b"\x1b[A"),
+        # Of the earlier tasks only those are offered that are what they look like.
+        ("\u2764".encode(), "\x1b[200~tr\u202euth\x9d0;t\x07\x1b[201~".encode()),
+        (b"truth", b"\x11"),
+    ]
+    status, data = on_terminal(
+        ["tmuxorch"], env=world.environ, cwd=world.repo, size=(40, 160), steps=steps
+    )
+    assert status == 0
+    assert find_obeyed(CSI.sub(b"", data).replace(b"\r", b"")) == []
+    assert data.count(rb"\x") > 100, "it was shown"

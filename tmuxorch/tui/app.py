@@ -76,6 +76,9 @@ class TmuxorchApp(App[None]):
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), self._net]
 
+    def _set_pointer_shape(self, shape: str) -> None:
+        """Textual would say it as an OSC; that none leaves is easier to see if there is none."""
+
     def on_mount(self) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, self.exit)

@@ -9,6 +9,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from tmuxorch.errors import SetupFailed
 
@@ -43,7 +44,7 @@ def copy_into_worktree(
                 raise SetupFailed(f"{name} was not copied: it leads out of {repo_root}")
             if os.path.lexists(copy) or _is_inside(source, target):
                 continue
-            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            _make_directories(target, name)
             if kind := _copy(source, copy, walk.check_time):
                 on_skip(f"{name} was not copied: it is a {kind}")
             else:
@@ -135,6 +136,18 @@ class _Walk:
 
 def _below(name: str, entry: str) -> str:
     return f"{name}/{entry}" if name else entry
+
+
+def _make_directories(top: str, name: str) -> None:
+    """Those above `name`; not by `makedirs`, which recurses."""
+    above, _, _ = name.rpartition("/")
+    if not above or os.path.isdir(os.path.join(top, above)):
+        return
+    path = top
+    for part in above.split("/"):
+        path = os.path.join(path, part)
+        with suppress(FileExistsError):
+            os.mkdir(path)
 
 
 def _copy(source: str, copy: str, check_time: Callable[[], None]) -> str:
