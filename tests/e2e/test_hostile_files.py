@@ -63,6 +63,7 @@ def test_a_fifo_among_git_logs_hangs_nobody(world: World) -> None:
     own = Path(world.git("rev-parse", "--absolute-git-dir", cwd=made["worktree"]).strip())
     os.mkfifo(own / "logs" / "x")
     os.mkfifo(own / "X_HEAD")
+    Path(made["worktree"], "work").write_text("x")
     world.run("rm", "-y", "a")
 
 

@@ -280,3 +280,31 @@ def test_nothing_but_cells_leaves_the_screen(world: World) -> None:
     assert status == 0
     assert find_obeyed(CSI.sub(b"", data).replace(b"\r", b"")) == []
     assert data.count(rb"\x") > 100, "it was shown"
+
+
+def test_paths_that_lie_around_are_shown_and_the_hint_clears_exactly_them(world: World) -> None:
+    world.new("-n", "a", "--", "sleep", "1000")
+    archive = world.state / "archive"
+    archive.mkdir(mode=0o700, exist_ok=True)
+    write_files(archive, [f"{text[:100]}.tar" for text in ARGUMENTS[::6]])
+    names = sorted(os.listdir(archive))
+    assert len(names) > 70
+    said = shown(world, "sweep").decode()
+    commands = re.findall(r"by hand with  (rm [^\r]*)\r\n", said)
+    assert len(commands) == len(names)
+    shown(world, "sweep", "--json")
+    for command in commands:
+        subprocess.run(["bash", "-c", command], check=True, cwd="/")
+    assert os.listdir(archive) == []
+
+
+def test_a_repository_with_a_hostile_name_is_as_good_as_any(world: World) -> None:
+    for number, text in enumerate(("a\x1b]0;t\x07b", "new\nline", "\u202eoper", "#{pane_id}%s{}")):
+        repo = world.make_repo(text)
+        said = shown(world, "new", "-n", f"w{number}", "--", "sleep", "1000", cwd=repo)
+        assert b"look at it with" in said
+        for args in (["ls"], ["ls", "--all"], ["show", f"w{number}"], ["rm", "-y", f"w{number}"]):
+            shown(world, *args, cwd=repo)
+        shown(world, "history", f"w{number}", cwd=repo)
+        assert b"no agents in" in shown(world, "ls", cwd=repo)
+        shown(world, "diff", "nobody", cwd=repo)
