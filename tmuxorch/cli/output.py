@@ -45,6 +45,7 @@ def open_door() -> None:
                 encoding=stream.encoding,
                 errors="backslashreplace",
                 line_buffering=name == "stderr" or stream.isatty(),
+                write_through=stream.write_through,
             )
             setattr(sys, name, door)
 

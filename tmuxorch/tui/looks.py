@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 from tmuxorch.adapters import git, processes, procfs, rundir
 from tmuxorch.core import view
@@ -169,13 +170,15 @@ def _costs(members: Iterable[processes.Member]) -> list[TextLine]:
 def _disk(worktree: str) -> list[TextLine]:
     """The size of the worktree; a very large one is measured for half a second only."""
     total, files, deadline = 0, 0, time.monotonic() + DISK_LOOK_S
-    for directory, _, names in os.walk(worktree):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(directory, name)).st_size
-            except OSError:
-                continue
-            files += 1
+    todo = [worktree]
+    while todo:
+        with suppress(OSError), os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append(entry.path)
+                else:
+                    total += entry.stat(follow_symlinks=False).st_size
+                    files += 1
         if time.monotonic() > deadline:
             return [Fact("disk", f"more than {_megabytes(total)}")]
     return [Fact("disk", f"{_megabytes(total)} in {files} files")]
