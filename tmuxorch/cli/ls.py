@@ -12,6 +12,7 @@ from tmuxorch.adapters.store import open_store_for_reading
 from tmuxorch.adapters.watchfile import observe_watcher
 from tmuxorch.cli import output, paint
 from tmuxorch.core import view
+from tmuxorch.core.literal import literal
 from tmuxorch.service.looking import look
 
 TYPE_CHECKING = False
@@ -52,7 +53,7 @@ def _table(
     agents: list[Agent], seen: list[tuple[ProcessFact | None, Exit | None]], root: str | None
 ) -> str:
     if not agents:
-        where = f" in {root}" if root else ""
+        where = f" in {literal(root)}" if root else ""
         return f'no agents{where}; make one with: tmuxorch new "what it shall do"\n'
     now = time.time()
     rows = [("", "NAME", "AGENT", "AGE", "BRANCH", "TASK")]

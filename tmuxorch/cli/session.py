@@ -12,6 +12,7 @@ from tmuxorch import paths
 from tmuxorch.adapters import git
 from tmuxorch.cli import ls
 from tmuxorch.core import naming, view
+from tmuxorch.core.literal import literal
 from tmuxorch.errors import AmbiguousName, UnknownName
 from tmuxorch.service import removed
 from tmuxorch.service.context import Context, open_context
@@ -111,5 +112,5 @@ class Session:
 
     def narrate(self, line: str) -> None:
         if not self.quiet:
-            sys.stderr.write(f"{line}\n")
+            sys.stderr.write(f"{literal(line)}\n")
             sys.stderr.flush()

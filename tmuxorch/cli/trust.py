@@ -7,6 +7,7 @@ import sys
 
 from tmuxorch import config as configuration
 from tmuxorch.cli.output import ask
+from tmuxorch.core.literal import literal
 from tmuxorch.errors import NotTrusted
 
 TYPE_CHECKING = False
@@ -45,17 +46,17 @@ def ask_trust(session: Session, repo_root: str, *, yes: bool = False) -> None:
 
 
 def _told(file: RepoFile, before: str | None) -> str:
-    """The text, or what has changed in it since it was trusted last."""
-    what = "can copy your files and run commands in every new worktree"
+    """The text, and what has changed in it since it was trusted last."""
+    what = f"{literal(file.path)} can copy your files and run commands in every new worktree"
     lines = file.text.split("\n")
     old = (before or "").split("\n")
     if before is None or max(len(lines), len(old)) > _COMPARED_MAX_LINES:
-        return f"{file.path} {what}:\n\n{file.text.rstrip()}\n\n"
+        return f"{what}:\n\n{file.text.rstrip()}\n\n"
     import difflib
 
     names = ("when you trusted it", "now")
     changes = "\n".join(difflib.unified_diff(old, lines, *names, lineterm=""))
     return (
-        f"{file.path} {what}:\n\n{file.text.rstrip()}\n\n"
+        f"{what}:\n\n{file.text.rstrip()}\n\n"
         f"What has changed since you trusted it:\n\n{changes or 'nothing'}\n\n"
     )
