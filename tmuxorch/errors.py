@@ -141,6 +141,10 @@ class StoreUnusable(TmuxorchError):
     code = "store_unusable"
 
 
+class StoreDamaged(StoreUnusable):
+    """What is there is no store, or not a whole one: waiting, room or rights will not help."""
+
+
 class ConfigInvalid(TmuxorchError):
     code = "config_invalid"
 

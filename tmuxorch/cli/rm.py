@@ -30,6 +30,8 @@ def command(
     session: Session = ctx.obj
     agents = list({a.id: a for a in (session.find(name) for name in names)}.values())
     if not yes:
+        for repo in {agent.repo for agent in agents}:
+            session.ctx.mend(repo)  # git may not be able to look before
         agents = _agreed(agents)
     config = session.config()
     entries = []

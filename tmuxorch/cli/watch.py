@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 
 import click
 
@@ -104,7 +105,8 @@ def _print(deed: Deed, as_json: bool) -> None:
     else:
         at = time.strftime("%H:%M:%S")
         sys.stdout.write(literal(f"{at} {deed.name}: {deed.what}: {deed.why}") + "\n")
-    sys.stdout.flush()
+    with suppress(OSError):  # a log on a full disk
+        sys.stdout.flush()
 
 
 def _as_json(deed: Deed) -> dict[str, str]:
@@ -112,5 +114,8 @@ def _as_json(deed: Deed) -> dict[str, str]:
 
 
 def _report_bug(bug: Exception) -> None:
-    path = border.write_log(bug, ["watch"])
+    try:
+        path = border.write_log(bug, ["watch"])
+    except OSError as e:
+        path = f"not written: {e.strerror}"
     sys.stderr.write(f"a pass failed: {bug!r}; the log is {path}\n")

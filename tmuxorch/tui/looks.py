@@ -26,7 +26,14 @@ def diff_of(agent: Agent, colours: Highlighter | None = None) -> list[TextLine]:
     """Commits, staged, unstaged and untracked against the base."""
     if not os.path.isdir(agent.worktree):
         return [Plain(f"its worktree {agent.worktree} is not there", "bad")]
-    data = git.diff(agent.worktree, agent.base, agent.base_commit, stat=False, color=False)
+    data = git.diff(
+        git.find_repo(agent.repo),
+        agent.worktree,
+        agent.base,
+        agent.base_commit,
+        stat=False,
+        color=False,
+    )
     lines = diff_lines(data[:DIFF_MAX_BYTES].decode("utf-8", "surrogateescape"), colours)
     if len(data) > DIFF_MAX_BYTES:
         lines.append(Plain(f"and more; `tmuxorch diff {agent.name}` prints all of it", "label"))

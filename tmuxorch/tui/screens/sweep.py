@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from tmuxorch.adapters.archive import human_size
 from tmuxorch.core.literal import shown
+from tmuxorch.core.sizes import human_size
 from tmuxorch.service.sweep import Orphan
 from tmuxorch.tui import actions
 from tmuxorch.tui.lines import Fact, Plain, TextLine
