@@ -22,7 +22,7 @@ MODULES = {
 HEAVY = {"textual", "git", "libtmux", "psutil", "rich", "click"}
 IMPURE = {"os", "sqlite3", "subprocess", "psutil", "time", "socket", "shutil", "pathlib", "signal"}
 BESIDE_MODEL = {"config", "config_rules", "paths", "profiles", "reading"}
-READ = {"paths", "reading"}
+READ = {"paths", "reading", "core.literal"}
 # The rooms that a module of each room may look into; a room is the first name below the package.
 ALLOWED = {
     "values": set(),
