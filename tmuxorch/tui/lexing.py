@@ -18,7 +18,7 @@ from typing import IO, Any
 LINE_CPU_S = 0.2
 MEMORY_MAX_BYTES = 1 << 30
 
-# Only these are used: each has been given the lines of tests/hostile.py.
+# Only these are used: each survives the lines of tests/integration/test_highlight.py.
 _LEXERS = {
     "bash": "sh bash zsh ksh .bashrc .profile",
     "c": "c h",
