@@ -131,6 +131,12 @@ class CannotRestore(TmuxorchError):
     code = "cannot_restore"
 
 
+class CannotSee(TmuxorchError):
+    """Whether it lives cannot be told from here, so nothing was done about it."""
+
+    code = "cannot_see"
+
+
 class StateConflict(TmuxorchError):
     """Somebody else changed the agent's state first."""
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from tests.conftest import World, wait_for
+from tests.conftest import World, needs_proc, wait_for
+from tests.integration.test_processes import MAPPER
 
 SLEEP = ("--", "sleep", "1000")
 HISTORY_KEYS = {
@@ -231,3 +234,24 @@ def test_what_a_killed_shim_could_not_end_is_ended(world: World) -> None:
     assert world.processes(made["id"]), "nobody has ended them yet"
     world.run("rm", "a")
     world.assert_nothing_left()
+
+
+@needs_proc
+def test_a_file_that_a_stranger_has_mapped_is_not_deleted_under_it(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    data = Path(made["worktree"]) / "data"
+    data.write_bytes(b"x" * 4096)
+    ready = world.directory / "ready"
+    with subprocess.Popen(
+        [sys.executable, "-c", MAPPER, "O_RDWR", "MAP_SHARED", "PROT_WRITE", data, ready], cwd="/"
+    ) as stranger:
+        wait_for(ready.exists, what="the mapping")
+        try:
+            said = world.run("rm", "-y", "a", ok=False)
+            assert said.returncode == 1
+            assert f"process {stranger.pid}" in said.stderr
+            assert data.read_bytes() == b"x" * 4096
+        finally:
+            stranger.kill()
+    world.run("rm", "-y", "a")
+    assert world.linked_worktrees() == []

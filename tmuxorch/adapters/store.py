@@ -31,7 +31,7 @@ else:
 EVENTS_KEPT = 50_000
 REPORT_STEP_S = 5.0
 _ID_PREFIX_MIN = 4
-_NEWEST = "ORDER BY removed_at DESC, seq DESC"
+_NEWEST = "ORDER BY seq DESC"  # as they were removed, whatever the clock showed
 _KEEP_FIRST_BURIAL = (
     " ON CONFLICT (id) DO UPDATE SET salvage_ref = coalesce(excluded.salvage_ref, salvage_ref),"
     " archive = coalesce(excluded.archive, archive)"

@@ -54,8 +54,9 @@ def command(ctx: click.Context, once: bool, no_events: bool, as_json: bool) -> i
     leadership = Leadership.take(session.ctx.state_dir)
     if leadership is None:
         leader = observe_watcher(session.ctx.state_dir)
+        where = f" ({leader.elsewhere})" if leader.elsewhere else ""
         raise StateConflict(
-            f"pid {leader.pid} watches already; `tmuxorch events -f` shows what it does"
+            f"pid {leader.pid}{where} watches already; `tmuxorch events -f` shows what it does"
         )
     session.narrate(f"watching as pid {os.getpid()}; everything that is done is told here")
     watch(health, leadership, events=not no_events, on_bug=_report_bug)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from tmuxorch import shim
 from tmuxorch.adapters import git, processes, procfs, rundir
-from tmuxorch.core.observation import Dead
+from tmuxorch.core.observation import Alive, Dead
 from tmuxorch.errors import (
     CannotSave,
     GitFailed,
@@ -20,9 +20,11 @@ from tmuxorch.errors import (
     StateConflict,
     TmuxFailed,
     TmuxorchError,
+    TmuxTimeout,
 )
 from tmuxorch.model import HistoryEntry, Reason, State, Status
 from tmuxorch.service import aside, at_stake, places
+from tmuxorch.service.whereabouts import recorded_processes, refuse_unseen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,6 +96,7 @@ def remove(
     says why.
     """
     refuse_from_inside(agent)
+    refuse_unseen(ctx, agent)
     # Before anything is claimed: a tmux that does not answer leaves the agent as it is.
     save_screen(ctx, agent)
     agent = _claim(ctx, agent, reason, keep_branch)
@@ -174,23 +177,29 @@ def save_screen(ctx: Context, agent: Agent) -> None:
 
 
 def end(ctx: Context, agent: Agent, grace_s: float) -> None:
-    """End every process of the agent, then close what is left of its window."""
+    """End every process of the agent and see it dead, then close what is left of its window.
+
+    `CannotSee`, with nothing touched, where its processes cannot be seen. A tmux server that
+    does not answer now finds the pane without a process later, and closes it by itself.
+    """
+    refuse_unseen(ctx, agent)
     ctx.narrate(f"ending {agent.name}")
     tmux = ctx.tmux(agent.socket)
-    started = rundir.read_started(ctx.run_dir(agent.id))
-    keeper = agent.shim or (started.shim if started else None)
-    process = agent.process or (started.process if started else None)
+    # Those of another machine or namespace were seen dead there, or we would have refused.
+    roots = tuple(filter(procfs.is_here, recorded_processes(ctx, agent)))
     processes.end_family(
         agent_id=agent.id,
-        roots=tuple(p for p in (keeper, process) if p is not None),
+        roots=roots,
         worktree=agent.worktree,
-        since_ticks=keeper.ticks if keeper is not None else None,
+        since_ticks=roots[0].ticks if roots else None,
         grace_s=grace_s,
     )
+    rundir.note_over(ctx.run_dir(agent.id), run=agent.restarts)
     ctx.checkpoint("remove:ended")
-    pane = tmux.find_pane(agent.id)
-    if pane is not None:
-        tmux.close_pane(agent.id, pane.place.pane)
+    with suppress(TmuxTimeout):
+        pane = tmux.find_pane(agent.id)
+        if pane is not None:
+            tmux.close_pane(agent.id, pane.place.pane)
     ctx.checkpoint("remove:closed")
 
 
@@ -209,7 +218,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
         raise _quarantined(ctx, agent, why)
     saved = taken.saved if taken else None
     ctx.checkpoint("remove:saved")
-    ended = rundir.read_exit(ctx.run_dir(agent.id))
+    ended = rundir.read_exit(ctx.run_dir(agent.id), run=agent.restarts)
     now = ctx.clock()
     entry = HistoryEntry(
         id=agent.id,
@@ -314,7 +323,9 @@ def _repository(agent: Agent) -> Repo | None:
 
 def refuse_from_inside(agent: Agent) -> None:
     for process in (agent.shim, agent.process):
-        if process is not None and processes.is_ancestor_of_us(process.pid):
+        if process is None or not isinstance(procfs.observe_process(process), Alive):
+            continue
+        if processes.is_ancestor_of_us(process.pid):
             raise StateConflict(
                 f"{agent.name} cannot be ended from inside its own window, because that would end "
                 "this command too; run it from another terminal"

@@ -117,6 +117,7 @@ def _recollect(ctx: Context, repo: Repo, worktree: Worktree) -> Agent:
         shim=started.shim if started else None,
         exit=None if runs or ended is None else ended.exit,
         stopped=not runs,
+        restarts=next((word.run for word in (started, ended) if word and word.run), 0),
         started_at=started.at if started else None,
         ended_at=None if runs else ctx.clock(),
     )

@@ -59,7 +59,7 @@ def _run_dirs(look: Look) -> Iterator[Orphan]:
     for path in _below(look.ctx, "run"):
         name = os.path.basename(path)
         if not look.is_recorded(name):
-            if not look.serving(name):
+            if not look.serving(name) and _is_over(path):
                 yield _file(path, "no worker has this run directory")
             continue
         for file in _names(path):
@@ -93,6 +93,18 @@ def _locks(look: Look) -> Iterator[Orphan]:
         digest = name.removeprefix("repo-").partition(".")[0]
         if name.startswith("repo-") and digest not in names and _is_older(path, DAY_S):
             yield _file(path, "no worker's repository has this lock")
+
+
+def _is_over(run_dir: str) -> bool:
+    """Whether the processes that its shim spoke of are known to be dead."""
+    try:
+        started = rundir.read_started(run_dir)
+    except (KeyError, ValueError):
+        return True  # nobody can be found by what is not an identity
+    if started is None:
+        return True
+    facts = map(procfs.observe_process, (started.shim, started.process))
+    return all(isinstance(fact, Dead) for fact in facts)
 
 
 def _owner_lives(agent: Agent | None) -> bool:
