@@ -80,7 +80,7 @@ class NewWorker(ModalScreen[Wish | None]):
     def learn(self, facts: FormFacts) -> None:
         """What can be chosen is known now."""
         self._facts = facts
-        if not self._open:
+        if not self._open or not self.query(KeyBar):  # its parts go before it is told
             return
         self._agents = facts.agents
         agent, base = self.query_one("#agent", Input), self.query_one("#base", Input)

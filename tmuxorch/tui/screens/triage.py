@@ -57,7 +57,7 @@ class Triage(ModalScreen[str]):
     def learn(self, stake: AtStake | None, last: Sequence[str]) -> None:
         """What it left is known now."""
         self._found = (stake, last)
-        if not self._open:
+        if not self._open or not self.query(KeyBar):  # its parts go before it is told
             return
         end = describe_end(self._row).partition(";")[0]
         lines: list[TextLine] = [Plain(f"{end}.")]
