@@ -347,7 +347,7 @@ def test_a_repositorys_own_commands_need_trust(world: World) -> None:
     assert_one_sentence(said, ".tmuxorch.toml", "tmuxorch config --trust")
     assert list(world.directory.rglob("pwned")) == []
     world.assert_nothing_left()
-    world.run("config", "--trust")
+    world.run("config", "--trust", "-y")
     made = world.new("-n", "a", *SLEEP)
     assert (Path(made["worktree"]) / "pwned").exists()
 

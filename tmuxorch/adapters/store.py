@@ -72,7 +72,7 @@ class Store:
 
     def _read(self, sql: str, *args: object) -> list[sqlite3.Row]:
         with translated(self.state_dir):
-            return self._db.execute(sql, args).fetchall()
+            return self._db.execute(sql, [_storable(arg) for arg in args]).fetchall()
 
     # -- agents ---------------------------------------------------------------
 
@@ -393,10 +393,17 @@ def _record(db: sqlite3.Connection, agent: Agent, what: str, why: str) -> None:
 def _append(db: sqlite3.Connection, agent_id: str, name: str, what: str, why: str) -> None:
     seq = db.execute(
         "INSERT INTO events (at, agent, name, what, why) VALUES (?, ?, ?, ?, ?)",
-        [time.time(), agent_id, name, what, why],
+        [time.time(), agent_id, name, what, _storable(why)],
     ).lastrowid
     assert seq is not None
     db.execute("DELETE FROM events WHERE seq <= ?", [seq - EVENTS_KEPT])
+
+
+def _storable(value: object) -> object:
+    """Text with bytes that were not UTF-8 as escapes: SQLite takes no other."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value
 
 
 def _quoted(word: str) -> str:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from tmuxorch.adapters import git
 from tmuxorch.adapters.git import merges
+from tmuxorch.core.literal import literal
 from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, WorkAtStake
 from tmuxorch.model import State
 from tmuxorch.service import removal
@@ -214,7 +215,7 @@ def _build(
 
 
 def _conflict(agent: Agent, base: str, conflict: MergeConflict) -> MergeConflict:
-    names = [name if name.isprintable() else repr(name)[1:-1] for name in conflict.files]
+    names = [literal(name) for name in conflict.files]
     more = [f"and {len(names) - FILES_SHOWN} more"] if len(names) > FILES_SHOWN else []
     lines = "\n  ".join([*names[:FILES_SHOWN], *more])
     return MergeConflict(

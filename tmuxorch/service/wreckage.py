@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from tmuxorch.adapters.git.admin import (
     read_start,
 )
 from tmuxorch.adapters.git.worktrees import HALF_MADE
+from tmuxorch.core.literal import pasteable
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import Agent, State
 from tmuxorch.service import places
@@ -61,7 +61,7 @@ class Wreck:
 
     @property
     def command(self) -> str:
-        return f"rm -r {shlex.quote(self.admin.directory)}"
+        return pasteable(["rm", "-r", self.admin.directory])
 
 
 def observe(ctx: Context, repo: Repo, agents: Sequence[Agent]) -> list[Wreck]:

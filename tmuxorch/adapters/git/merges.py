@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tmuxorch.adapters.git.branches import Commit
 from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, git, last_words
 from tmuxorch.adapters.git.worktrees import Worktree, list_worktrees
-from tmuxorch.adapters.gitdir import Repo, git_dir
+from tmuxorch.adapters.gitdir import Repo, git_dir, read_line
 from tmuxorch.errors import GitFailed, MergeConflict, NoRepository
 
 _FALSE = ("false", "no", "off", "0", "")
@@ -201,9 +201,8 @@ def _is_rebasing(worktree: Worktree, branch: str) -> bool:
         return False
     for state in ("rebase-merge", "rebase-apply"):
         try:
-            with open(f"{own}/{state}/head-name", "rb") as file:
-                if os.fsdecode(file.read().strip()) == f"refs/heads/{branch}":
-                    return True
+            if read_line(f"{own}/{state}/head-name").strip() == f"refs/heads/{branch}":
+                return True
         except OSError:
             continue
     return False

@@ -153,9 +153,9 @@ class MainScreen(Deeds):
         if (row := self.row) is not None:
             from tmuxorch.tui import looks
 
-            agent = row.agent
+            agent, colours = row.agent, self.orch.colours
             self._open_page(
-                f"{agent.name}: work since {agent.base}", lambda _: looks.diff_of(agent)
+                f"{agent.name}: work since {agent.base}", lambda _: looks.diff_of(agent, colours)
             )
 
     def action_why(self) -> None:
