@@ -105,6 +105,12 @@ class TmuxNoServer(TmuxFailed):
     code = "tmux_no_server"
 
 
+class SocketUnsafe(TmuxFailed):
+    """Another user made, or could replace, the socket: whoever connects hands over its secrets."""
+
+    code = "socket_unsafe"
+
+
 class StartFailed(TmuxorchError):
     """The agent's program could not be started, or ended with an error at once."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from tmuxorch.adapters.procfs import identify
 from tmuxorch.adapters.run import Timeout, run
+from tmuxorch.adapters.sockets import check_socket, make_directory
 from tmuxorch.errors import TmuxFailed, TmuxMissing, TmuxNoServer, TmuxTimeout, TmuxTooOld
 from tmuxorch.model import AgentId, PaneId, Place, ProcessId, WindowId
 
@@ -65,6 +66,7 @@ class Tmux:
 
     def run(self, *args: str, stdin: bytes | None = None) -> str:
         """Run one tmux command (or a `;` sequence) and return its output."""
+        check_socket(self.socket)
         # $TMUX may name another server; -S decides, and -u keeps non-ASCII output intact.
         argv = [self.program, "-u", "-S", self.socket, *args]
         try:
@@ -79,7 +81,8 @@ class Tmux:
         raise failure(args[0], self.socket, done.stderr.decode("utf-8", "replace").strip())
 
     def check_answers(self) -> None:
-        """`TmuxTimeout` if a server is there and does not answer; no server is fine."""
+        """`TmuxTimeout` if a server is there and does not answer; none is fine if one can be."""
+        make_directory(self.socket)
         with suppress(TmuxNoServer):
             self.run("list-sessions", "-F", "#{session_id}")
 
@@ -131,6 +134,7 @@ class Tmux:
     def start_home(self) -> None:
         """Make the home session (and the server with it) unless it is there."""
         target = f"={HOME_SESSION}:"
+        make_directory(self.socket)
         try:
             self.run(
                 *("new-session", "-d", "-s", HOME_SESSION, "-n", "home", *DETACHED_SIZE),
@@ -146,8 +150,8 @@ class Tmux:
 
     def _placed(self, printed: str) -> Place:
         words = printed.split()
-        if len(words) != 4:  # a socket in a directory that does not exist: status 0, no word
-            raise TmuxFailed(f"tmux made no window on {self.socket}; is its directory there?")
+        if len(words) != 4:  # a socket that cannot be made: status 0, no word
+            raise TmuxFailed(f"tmux made no window on {self.socket}; is its directory writable?")
         server, session, window, pane = words
         identity = identify(int(server))
         if identity is None:

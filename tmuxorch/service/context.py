@@ -71,13 +71,21 @@ class Context:
         """Hold the repository for a change of its worktrees or branches."""
         digest = hashlib.sha256(os.fsencode(repo_root)).hexdigest()[:16]
         directory = os.path.join(self.state_dir, "locks")
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+        paths.ensure_private(directory)
         path = os.path.join(directory, f"repo-{digest}.lock")
         try:
             with flock(path, timeout_s=REPO_LOCK_TIMEOUT_S):
                 yield
         except Timeout as e:
             raise GitFailed(f"{repo_root} is busy: {e}; try again") from e
+
+    def make_room(self, worktree: str) -> None:
+        """Have the directory that the worktree goes into, with nobody but us in it."""
+        root = self.worktrees_dir
+        if os.path.basename(os.path.dirname(root)) == "tmuxorch":
+            paths.ensure_private(os.path.dirname(root))
+        paths.ensure_private(root)
+        paths.ensure_private(os.path.dirname(worktree))
 
     def lock_reason(self, agent: Agent) -> str:
         """The mark by which git's own list says whose worktree it is."""

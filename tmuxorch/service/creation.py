@@ -63,6 +63,7 @@ def create(
     ctx.check_tmux()
     with alongside(ctx.tmux().check_answers):
         plan = _plan(ctx, config, request)
+    ctx.make_room(plan.agent.worktree)
     agent = _record(ctx, request, plan.agent)
     plan = replace(plan, agent=agent)
     try:

@@ -12,6 +12,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 
+from tmuxorch import paths
 from tmuxorch.adapters import git, procfs, rundir
 from tmuxorch.adapters.database import FILE, MARKER
 from tmuxorch.adapters.store import open_store
@@ -31,6 +32,7 @@ _FILES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER)
 
 def set_damaged_store_aside(state_dir: str) -> str | None:
     """Move a store that cannot be used to a directory beside it; None if it can be used."""
+    paths.check_ours(state_dir)
     try:
         store = open_store(state_dir)
         try:
