@@ -39,6 +39,13 @@ def wait_for(look: Callable[[], T], *, what: str = "the condition") -> T:
         time.sleep(0.01)
 
 
+def needs(program: str) -> pytest.MarkDecorator:
+    """Skip a test whose program is not here, or is busybox's, which has few of the options."""
+    path = os.path.realpath(shutil.which(program) or "")
+    missing = not os.path.isfile(path) or os.path.basename(path) == "busybox"
+    return pytest.mark.skipif(missing, reason=f"{program} is not installed")
+
+
 class World:
     """One test's private machine: an environment, a repository and a tmux socket."""
 
