@@ -55,6 +55,10 @@ class GitFailed(TmuxorchError):
         self.stderr = stderr
 
 
+class GitTooOld(GitFailed):
+    code = "git_too_old"
+
+
 class MergeConflict(GitFailed):
     """Both sides changed the same places; carries the files, relative to the worktree's top."""
 

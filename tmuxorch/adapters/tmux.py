@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 MINIMUM_VERSION = (3, 2)
 HOME_SESSION = "tmuxorch"
 MARKER = "@tmuxorch_id"
-DETACHED_SIZE = ("-x", "200", "-y", "50")
+_WIDTH, _HEIGHT = "200", "50"
+DETACHED_SIZE = ("-x", _WIDTH, "-y", _HEIGHT)
 
 _HOME_TEXT = (
     "tmuxorch keeps this session so that the tmux server stays up.\n"
@@ -129,7 +130,7 @@ class Tmux:
         command = ["new-session", "-d", "-s", session, *DETACHED_SIZE]
         command += [*_window_arguments(name, cwd), *argv]
         keep = [";", "set-option", "-t", target, "destroy-unattached", "off"]
-        return self._placed(self.run(*command, *_mark(agent_id, target), *keep))
+        return self._placed(self.run(*command, *_mark(agent_id, target), *keep, *_resize(target)))
 
     def start_home(self) -> None:
         """Make the home session (and the server with it) unless it is there."""
@@ -269,6 +270,15 @@ def _mark(agent_id: AgentId, target: str) -> list[str]:
     for option in ("remain-on-exit", "automatic-rename", "allow-rename"):
         options += [";", "set-option", "-w", "-t", target, option, "off"]
     return [*options, ";", "set-option", "-p", "-t", target, MARKER, agent_id]
+
+
+def _resize(target: str) -> list[str]:
+    """Give a first window its size, which tmux 3.2 takes from a terminal that is not there."""
+    asked = f"resize-window -t {target} -x {_WIDTH} -y {_HEIGHT}"
+    # Without the second the window would keep that size whoever looks at it.
+    free = f"set-option -w -u -t {target} window-size"
+    has_size = f"#{{==:#{{window_width}}x#{{window_height}},{_WIDTH}x{_HEIGHT}}}"
+    return [";", "if-shell", "-F", "-t", target, has_size, "", f"{asked} ; {free}"]
 
 
 def outside_environment() -> dict[str, str]:

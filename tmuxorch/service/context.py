@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tmuxorch import paths
-from tmuxorch.adapters import rundir, store
+from tmuxorch.adapters import rundir, store, tmux
+from tmuxorch.adapters.git import call
 from tmuxorch.adapters.locks import flock
 from tmuxorch.adapters.run import Timeout
-from tmuxorch.adapters.tmux import Tmux, check_version, find_program
+from tmuxorch.adapters.tmux import Tmux
 from tmuxorch.errors import GitFailed
 
 TYPE_CHECKING = False
@@ -54,14 +55,17 @@ class Context:
             self._tmux[path] = Tmux(path, timeout_s=self.tmux_timeout_s)
         return self._tmux[path]
 
-    def check_tmux(self) -> None:
-        """Refuse a missing or old tmux; asked once per installed program, then remembered."""
-        program = find_program()
+    def check_tools(self) -> None:
+        """Refuse a missing or old tmux or git; each program is asked once, then remembered."""
+        self._check_once("tmux", tmux.find_program(), tmux.check_version)
+        self._check_once("git", call.find_program(), lambda _: call.check_version())
+
+    def _check_once(self, name: str, program: str, check: Callable[[str], object]) -> None:
         status = os.stat(program)
-        key = f"tmux:{program}:{status.st_mtime_ns}:{status.st_size}"
-        if self.store.meta("tmux") != key:
-            check_version(program)
-            self.store.set_meta("tmux", key)
+        key = f"{name}:{program}:{status.st_mtime_ns}:{status.st_size}"
+        if self.store.meta(name) != key:
+            check(program)
+            self.store.set_meta(name, key)
 
     def run_dir(self, agent_id: AgentId) -> str:
         return rundir.run_dir(self.state_dir, agent_id)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tmuxorch.adapters.run import Completed, Timeout, run
-from tmuxorch.errors import GitFailed
+from tmuxorch.errors import GitFailed, GitTooOld
 
+MINIMUM_VERSION = (2, 34)
 LOOK_S = 120.0
 CHECKOUT_S = 3600.0
 # What a person sets on purpose. The rest (GIT_DIR and its like, set by hooks and by `git -c`)
@@ -19,6 +22,24 @@ KEPT_VARIABLES = (
 )  # fmt: skip
 # Our own questions run none of the repository's programs.
 QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+_INSTALL = f"install git {'.'.join(map(str, MINIMUM_VERSION))} or newer"
+
+
+def find_program() -> str:
+    """The git to run, by absolute path."""
+    program = shutil.which("git")
+    if program is None:
+        raise GitFailed(f"git was not found on the PATH; {_INSTALL}")
+    return os.path.abspath(program)
+
+
+def check_version() -> str:
+    """What `git --version` says, or `GitTooOld`."""
+    said = git("/", "--version").stdout.decode(errors="replace").strip()
+    numbers = re.search(r"(\d+)\.(\d+)", said)
+    if numbers and (int(numbers[1]), int(numbers[2])) < MINIMUM_VERSION:
+        raise GitTooOld(f"{said} is too old; {_INSTALL}")
+    return said
 
 
 def git(
@@ -62,7 +83,7 @@ def call_git(
             on_output=on_output,
         )
     except FileNotFoundError:
-        raise GitFailed("git was not found on the PATH; install git 2.34 or newer") from None
+        raise GitFailed(f"git was not found on the PATH; {_INSTALL}") from None
     except Timeout as late:
         raise GitFailed(f"git in {directory} was stopped: {late}") from None
 
