@@ -208,7 +208,7 @@ def test_lost_agents_come_back_with_one_command(world: World) -> None:
     assert all(a["process"]["alive"] for a in world.json("ls"))
 
 
-@pytest.mark.parametrize(("age_s", "left"), [(119, ["a"]), (121, [])])
+@pytest.mark.parametrize(("age_s", "left"), [(60, ["a"]), (121, [])])
 def test_a_worker_without_pid_is_kept_for_two_minutes_and_then_cleaned_up(
     world: World, age_s: float, left: list[str]
 ) -> None:
