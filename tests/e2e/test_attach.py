@@ -74,6 +74,8 @@ def clients(world: World, form: str) -> list[str]:
 
 
 def detach(world: World, terminal: Terminal) -> None:
+    # What arrives within a moment of other keys is taken for a paste, in which no key is a command.
+    world.tmux("set-option", "-g", "assume-paste-time", "0")
     terminal.type("", "C-b", "d")
     wait_for(lambda: not clients(world, "#{client_pid}"), what="detaching")
 

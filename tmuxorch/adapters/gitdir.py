@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from tmuxorch.errors import NoRepository
+from tmuxorch.errors import BadText, NoRepository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,17 @@ def locate(path: str) -> Repo | None:
         return find_repo(path)
     except NoRepository:
         return None
+
+
+def check_text(root: str) -> str:
+    """The path, or BadText: no record can hold one that is not UTF-8."""
+    try:
+        root.encode()
+    except UnicodeEncodeError:
+        raise BadText(
+            f"the path of the repository {os.fsencode(root)!r} is not valid UTF-8; rename it first"
+        ) from None
+    return root
 
 
 def find_repo(path: str) -> Repo:

@@ -22,6 +22,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = sys.argv[1:] if argv is None else list(argv)
     from tmuxorch.cli.border import guarded
 
+    if hasattr(sys.stdout, "reconfigure"):  # an old locale's, or a path that is no text
+        sys.stdout.reconfigure(errors="backslashreplace")
     if args[:1] == ["ls"] and _FAST_LS.issuperset(args[1:]):
         from tmuxorch.cli.ls import list_agents
 
