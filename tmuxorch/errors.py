@@ -141,6 +141,12 @@ class CannotRestore(TmuxorchError):
     code = "cannot_restore"
 
 
+class CannotSee(TmuxorchError):
+    """Whether it lives cannot be told from here, so nothing was done about it."""
+
+    code = "cannot_see"
+
+
 class StateConflict(TmuxorchError):
     """Somebody else changed the agent's state first."""
 
@@ -149,6 +155,10 @@ class StateConflict(TmuxorchError):
 
 class StoreUnusable(TmuxorchError):
     code = "store_unusable"
+
+
+class StoreDamaged(StoreUnusable):
+    """What is there is no store, or not a whole one: waiting, room or rights will not help."""
 
 
 class ConfigInvalid(TmuxorchError):
