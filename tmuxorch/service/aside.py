@@ -35,11 +35,11 @@ LATE_TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was set aside: its save, if there was anything to save, and when it was looked at."""
+    """What was set aside: its save, if there was anything to save, and what was looked at."""
 
     saved: Saved | None
     work: Work
-    since_ns: int
+    notes: tuple[tuple[int, ...] | None, ...]
 
 
 def take(ctx: Context, repo: Repo, agent: Agent, cap_bytes: int) -> Taken:
@@ -109,7 +109,7 @@ def _wait_for_writers(files: str) -> None:
 
 def _save(ctx: Context, repo: Repo, agent: Agent, place: str, cap_bytes: int) -> Taken:
     """Save what is at stake, and copies that nobody changed: their originals may change."""
-    since_ns = _now_ns(place)
+    notes = _notes(find_admin_dir(repo, agent.worktree))
     files = f"{place}/files"
     work = at_stake.observe_work(
         repo,
@@ -121,14 +121,14 @@ def _save(ctx: Context, repo: Repo, agent: Agent, place: str, cap_bytes: int) ->
         top=files if os.path.lexists(files) else None,
     )
     if work.stake.empty and not work.copied:
-        return Taken(None, work, since_ns)
+        return Taken(None, work, notes)
     ctx.narrate(f"saving the work of {agent.name}")
     os.makedirs(place, mode=0o700, exist_ok=True)
     saved = salvage.save(repo, agent.id, agent.worktree, work, place, cap_bytes=cap_bytes)
     if work.stake.special:
         what = ", ".join(work.stake.special[:3])
         ctx.narrate(f"no save brings back FIFOs, sockets and devices of {agent.name}: {what}")
-    return Taken(saved, work, since_ns)
+    return Taken(saved, work, notes)
 
 
 def clear(ctx: Context, repo: Repo, agent: Agent, taken: Taken | None, cap_bytes: int) -> None:
@@ -180,27 +180,28 @@ def _delete(agent: Agent, place: str) -> None:
     delete_directory(trash, background=True)
 
 
-def _now_ns(place: str) -> int:
-    """The time by the clock that stamps files there, which may be a server's.
-
-    0, to which everything is late, where there is nothing set aside.
-    """
-    try:
-        os.utime(place)
-        return os.stat(place).st_ctime_ns
-    except OSError:
-        return 0
-
-
 def _written_since(taken: Taken, place: str) -> str | None:
-    """What changed after the look: content, mode or name show in a time nobody can set back."""
-    files, since_ns = f"{place}/files", taken.since_ns
-    if os.path.lexists(files):
-        for found in walk(files):
-            if found.stat.st_ctime_ns >= since_ns:
-                return found.path
-    for name in ("HEAD", "index", "logs/HEAD") if taken.work.own else ():
-        with suppress(FileNotFoundError):
-            if os.stat(f"{taken.work.own}/{name}").st_ctime_ns >= since_ns > 0:
-                return name
+    """What is otherwise than at the look: content, mode and name all show in the ctime.
+
+    Compared for being the same and not for being later: a clock may be set back meanwhile.
+    """
+    found = taken.work.found
+    if found is not None:
+        now = {entry.path: entry.stat.st_ctime_ns for entry in walk(f"{place}/files")}
+        if now != found.times:
+            return next(iter(now.items() ^ found.times.items()))[0]
+    if taken.work.own is not None and _notes(taken.work.own) != taken.notes:
+        return taken.work.own
     return None
+
+
+def _notes(own: str | None) -> tuple[tuple[int, ...] | None, ...]:
+    """How git's own files for the worktree look: they change with a commit or what is staged."""
+    looks: list[tuple[int, ...] | None] = []
+    for name in ("HEAD", "index", "logs/HEAD") if own is not None else ():
+        try:
+            facts = os.stat(f"{own}/{name}")
+            looks.append((facts.st_ino, facts.st_ctime_ns, facts.st_size))
+        except OSError:
+            looks.append(None)
+    return tuple(looks)

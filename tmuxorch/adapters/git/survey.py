@@ -37,8 +37,9 @@ class Survey:
     `untouched` those of these that are as they were when the worktree was made. `same` is what
     it would bring back byte for byte, `gone` what it would bring and is not there. `nested`
     are directories with a `.git`, `special` FIFOs, sockets and devices, `sealed` directories
-    that could not be read, `moved` submodules at another commit in the index. `usual` are the
-    permissions of a plain file.
+    that could not be read, `moved` submodules at another commit in the index. `times` tells of
+    everything when it last changed, by a clock that nobody can set. `usual` are the permissions
+    of a plain file.
     """
 
     kept: Mapping[str, os.stat_result] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Survey:
     special: tuple[str, ...] = ()
     sealed: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
+    times: Mapping[str, int] = field(default_factory=dict)
     index: Index = field(default_factory=Index)
     usual: int = 0o644
 
@@ -64,8 +66,10 @@ def survey(checkout: Checkout, commit: str | None, *, index: Index | None = None
     usual, made_ns = _usual(checkout.top)
     modes = _modes(usual)
     seen = _Seen()
+    times: dict[str, int] = {}
     for found in walk(checkout.top):
         path, facts, _ = found
+        times[path] = facts.st_ctime_ns
         blob = blobs.get(path)
         if blob is not None and modes.get(blob.mode) == facts.st_mode:
             as_noted = _is_as_noted(facts, index.entries.get(path), blob, index.at_ns)
@@ -96,6 +100,7 @@ def survey(checkout: Checkout, commit: str | None, *, index: Index | None = None
         special=tuple(seen.special),
         sealed=frozenset(seen.sealed),
         moved=frozenset(_moved(index, blobs)),
+        times=times,
         index=index,
         usual=usual,
     )
