@@ -251,8 +251,8 @@ def test_an_old_git_is_refused(world: World, version: str) -> None:
 @pytest.fixture
 def stopped_tmux(world: World) -> Iterator[dict[str, Any]]:
     """A worker `a` whose tmux server does not answer."""
-    (world.home / "config.toml").write_text("[tmux]\ntimeout_s = 0.3\n")
     made = world.new("-n", "a", *SLEEP)
+    (world.home / "config.toml").write_text("[tmux]\ntimeout_s = 0.3\n")
     server = int(world.tmux("display-message", "-p", "#{pid}"))
     os.kill(server, signal.SIGSTOP)
     yield made

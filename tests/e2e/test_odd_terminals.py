@@ -83,10 +83,8 @@ def test_the_screen_ends_with_its_terminal_while_a_shell_has_it(
     world: World, screen: Screen
 ) -> None:
     lend_to_bash(world, screen)
-    [showing] = screens(world)
     screen.tmux("kill-server")
-    showing.wait(20)
-    assert screens(world) == []
+    wait_for(lambda: not screens(world), what="its end")
     assert world.json("ls")[0]["process"]["alive"] is True
 
 
@@ -96,9 +94,9 @@ def test_the_screen_ends_with_its_terminal_even_if_nobody_tells_it(
     world.new("-n", "a", *READER)
     screen.open("trap '' HUP; tmuxorch")
     screen.wait_screen("working  a")
-    [showing] = screens(world)
+    assert len(screens(world)) == 1
     screen.tmux("kill-server")
-    showing.wait(20)
+    wait_for(lambda: not screens(world), what="its end")
 
 
 def test_without_home_the_screen_is_refused_in_one_sentence(screen: Screen) -> None:

@@ -771,6 +771,7 @@ def test_no_background_process_outlives_the_agent_and_no_stranger_is_touched(
             stranger.kill()
 
 
+@needs("ps")
 def test_without_a_subreaper_and_proc_what_is_left_of_the_session_is_swept(tmux: Tmux) -> None:
     tokens = {kind: new_token() for kind in ("plain", "nohup", "ignoring HUP", "stopped")}
     crippled = (
@@ -785,6 +786,7 @@ def test_without_a_subreaper_and_proc_what_is_left_of_the_session_is_swept(tmux:
     agent.is_held()
 
 
+@needs("ps")
 def test_the_process_table_by_ps_agrees_with_proc() -> None:
     with subprocess.Popen(["sleep", new_token()]) as child:
         assert shim._processes_by_ps()[child.pid] == (os.getpid(), 0)
