@@ -101,7 +101,7 @@ def test_attach_takes_the_terminal_and_detach_comes_back(world: World, screen: S
     screen.wait_screen("I am b")
     screen.press("Enter")
     screen.wait_gone("? help")
-    assert wait_for(lambda: people(world, "#{window_name} #{client_width}")) == ["b 120"]
+    wait_for(lambda: people(world, "#{window_name} #{client_width}") == ["b 120"], what="its size")
     assert "nested" not in screen.screen()
     screen.press("C-b", "d")
     screen.wait_screen("? help")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from tmuxorch.errors import NoRepository
+from tmuxorch.errors import BadText, NoRepository
 from tmuxorch.reading import read_regular
 
 _LINE_MAX_BYTES = 65_536
@@ -36,6 +36,17 @@ def locate(path: str) -> Repo | None:
         return find_repo(path)
     except NoRepository:
         return None
+
+
+def check_text(root: str) -> str:
+    """The path, or BadText: no record can hold one that is not UTF-8."""
+    try:
+        root.encode()
+    except UnicodeEncodeError:
+        raise BadText(
+            f"the path of the repository {os.fsencode(root)!r} is not valid UTF-8; rename it first"
+        ) from None
+    return root
 
 
 def find_repo(path: str) -> Repo:

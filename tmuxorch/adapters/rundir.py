@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from tmuxorch import shim
+from tmuxorch import paths, shim
 from tmuxorch.adapters import procfs
 from tmuxorch.adapters.machine import read_machine
 from tmuxorch.core.observation import Ended, Started
@@ -179,8 +179,7 @@ def remove(directory: str) -> None:
 
 def _make_private(directory: str) -> None:
     for path in (os.path.dirname(directory), directory):
-        with suppress(FileExistsError):
-            os.mkdir(path, 0o700)
+        paths.ensure_private(path)
 
 
 def _write(path: str, data: bytes) -> None:

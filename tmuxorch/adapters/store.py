@@ -6,6 +6,7 @@ import sqlite3
 import time
 from contextlib import contextmanager
 
+from tmuxorch import paths
 from tmuxorch.adapters.database import open_database, roll_back, translated, was_made
 from tmuxorch.adapters.past import Past
 from tmuxorch.adapters.rows import as_columns, as_text, insertion, read_agent, read_entry
@@ -363,6 +364,7 @@ class Store:
 
 def open_store(state_dir: str) -> Store:
     """Open the store, making it on first use (the directory must be there)."""
+    paths.check_ours(state_dir)
     with translated(state_dir):
         db = open_database(state_dir)
         try:

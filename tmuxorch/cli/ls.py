@@ -7,7 +7,7 @@ import sys
 import time
 
 from tmuxorch import paths
-from tmuxorch.adapters.gitdir import locate
+from tmuxorch.adapters import gitdir
 from tmuxorch.adapters.store import open_store_for_reading
 from tmuxorch.adapters.watchfile import observe_watcher
 from tmuxorch.cli import output, paint
@@ -45,8 +45,8 @@ def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> 
 
 def repository_here() -> str | None:
     """The root of the repository around the current directory, if there is one."""
-    found = locate(os.getcwd())
-    return found.root if found else None
+    found = gitdir.locate(os.getcwd())
+    return gitdir.check_text(found.root) if found else None
 
 
 def _table(agents: list[Agent], seen: list[Glance], root: str | None) -> str:

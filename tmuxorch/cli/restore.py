@@ -28,7 +28,7 @@ def command(ctx: click.Context, name: str, new_name: str | None, start: bool, as
     session: Session = ctx.obj
     entry = session.find_removed(name)
     if start:
-        session.ctx.check_tmux()
+        session.ctx.check_tools()
         session.ctx.tmux().check_answers()
     made = restoring.restore(
         session.ctx, session.config(entry.repo), entry, name=new_name, start=start

@@ -10,6 +10,7 @@ from functools import cached_property
 from tmuxorch import config as configuration
 from tmuxorch import paths
 from tmuxorch.adapters import git
+from tmuxorch.adapters.gitdir import check_text
 from tmuxorch.cli import ls
 from tmuxorch.core import naming, view
 from tmuxorch.core.literal import literal
@@ -48,7 +49,9 @@ class Session:
 
     def repo(self) -> git.Repo:
         """The repository of this call, or `NoRepository`."""
-        return git.find_repo(self.cwd)
+        repo = git.find_repo(self.cwd)
+        check_text(repo.root)
+        return repo
 
     def repo_root(self) -> str | None:
         """The repository's root if the call is made in one."""

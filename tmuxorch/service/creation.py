@@ -61,9 +61,10 @@ def create(
     on_output: Callable[[bytes], None] | None = None,
 ) -> Agent:
     """Make a worker and return it running; on failure nothing of it is left."""
-    ctx.check_tmux()
+    ctx.check_tools()
     with alongside(ctx.tmux().check_answers):
         plan = _plan(ctx, config, request)
+    ctx.make_room(plan.agent.worktree)
     agent = _record(ctx, request, plan.agent)
     plan = replace(plan, agent=agent)
     try:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,6 +20,7 @@ from textual.screen import Screen
 
 from tmuxorch.core.literal import strip_controls
 from tmuxorch.tui import actions, keys
+from tmuxorch.tui.hangup import ending_with_terminal
 from tmuxorch.tui.highlight import Highlighter
 from tmuxorch.tui.jobs import Jobs, Work
 from tmuxorch.tui.mailbox import Mailbox
@@ -69,6 +71,7 @@ class TmuxorchApp(App[None]):
         self._reader: Reader | None = None
         self._looker: Looker | None = None
         self._tally: Tally | None = None
+        self._running_in: asyncio.AbstractEventLoop | None = None
 
     def get_default_screen(self) -> Screen[None]:
         return self.board
@@ -80,8 +83,9 @@ class TmuxorchApp(App[None]):
         """Textual would say it as an OSC; that none leaves is easier to see if there is none."""
 
     def on_mount(self) -> None:
+        self._running_in = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, self.exit)
+            self._running_in.add_signal_handler(number, self.exit)
         # After the first frame: a newcomer sees the screen before anything is looked up.
         self.call_after_refresh(self._start_threads)
 
@@ -154,6 +158,26 @@ class TmuxorchApp(App[None]):
             event.text = strip_controls(event.text.replace("\r\n", "\n").replace("\r", "\n"))
         await super().on_event(event)
 
+    def end_from_thread(self) -> None:
+        """Quit; also of use when nothing moves any more."""
+        if self._running_in is not None:
+            with suppress(RuntimeError):  # closed already
+                self._running_in.call_soon_threadsafe(self.exit)
+
+    @property
+    def failure(self) -> Exception | None:
+        """What ended it, if it was no person."""
+        return self._exception
+
+    def panic(self, *_: object) -> None:
+        """Close; the border of the command line says why. Textual would print local variables."""
+        if self._exception is None:
+            self._exception = RuntimeError("the terminal could not be read")
+        self._close_messages_no_wait()
+
+    def _fatal_error(self) -> None:
+        self.panic()
+
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield SystemCommand("theme", "other colours", self.action_change_theme)
         for active in self.board.active_bindings.values():
@@ -173,6 +197,13 @@ def run(setting: Setting, prepare: Work | None = None) -> int:
     `prepare` is done beside it, after the first frame.
     """
     app = TmuxorchApp(setting, prepare)
-    app.run()
-    app.jobs.wait(lambda about: sys.stderr.write(f"finishing: {about}\n"))
+
+    def finish() -> None:
+        app.jobs.wait(lambda about: sys.stderr.write(f"finishing: {about}\n"))
+
+    with ending_with_terminal(app.end_from_thread, finish):
+        app.run()
+    finish()
+    if app.failure is not None:
+        raise app.failure
     return app.return_code or 0
