@@ -1,0 +1,113 @@
+"""Commands of one world: started, and judged when they have ended."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tests.soak import commands, table
+from tests.soak.commands import Command
+from tests.soak.violations import Violation
+from tests.soak.world import World
+
+# Only a bug takes so long, on a machine with other work too.
+HANG_S = 120.0
+GOOD = (0, 1, 2, 130)
+ENDED = ("exited", "lost")
+
+
+class Runner:
+    """Starts commands, remembers how long they take, and says what is wrong with their ends."""
+
+    def __init__(self, world: World, dice: random.Random, note: Callable[[str], None]) -> None:
+        self.world = world
+        self.dice = dice
+        self.note = note
+        self.usual_s: dict[str, float] = {}
+        self._numbers = count(1)
+        self._known_alive: set[tuple[int, int]] = set()
+
+    def start(self, args: Sequence[str]) -> Command:
+        out = self.world.directory / "out" / f"{next(self._numbers)}.out"
+        forked = self.dice.random() < 0.8
+        if args[0] == "ls":
+            before = self._agents_alive()
+        command = commands.start(
+            args, cwd=self.world.repo, environ=self.world.environ, out=out, forked=forked
+        )
+        if args[0] == "ls":
+            command.facts["before"] = before
+        self.note(f"began {command}")
+        return command
+
+    def run(self, *args: str) -> Command:
+        """Run it undisturbed to its end."""
+        command = self.start(args)
+        while not command.poll():
+            if time.monotonic() - command.begun > HANG_S:
+                raise Violation([("hang", where(command))])
+            time.sleep(0.005)
+        if found := list(self.judge(command)):
+            raise Violation(found)
+        return command
+
+    def json(self, *args: str) -> Any:
+        """The data that a command prints, which must succeed."""
+        command = self.run(*args)
+        if command.status != 0:
+            words = f"{command} ended with {command.status}: {command.said}"
+            raise Violation([("quiet-command-failed", words)])
+        return json.loads(command.printed)
+
+    def judge(self, command: Command) -> Iterator[tuple[str, str]]:
+        """What no command may do, however it was disturbed, short of being killed itself."""
+        took_s = time.monotonic() - command.begun
+        said = command.said
+        self.note(f"{command} ended with {command.status} after {took_s:.2f} s: {said.strip()}")
+        if command.status == -9 and command.harmed:
+            return
+        if command.status not in GOOD or "Traceback" in said:
+            yield "bad-exit", f"{command} ended with {command.status}: {said}"
+        if not command.harmed:
+            before = self.usual_s.get(command.verb, took_s)
+            self.usual_s[command.verb] = 0.8 * before + 0.2 * took_s
+        if command.verb == "ls" and command.status == 0:
+            yield from self._judge_list(command)
+
+    def _judge_list(self, command: Command) -> Iterator[tuple[str, str]]:
+        """Dead before the list was asked for: not shown as alive. Alive after it: not as dead."""
+        before = command.facts["before"]
+        assert isinstance(before, set)
+        after = self._agents_alive()
+        dead = {pid for pid, _ in self._known_alive} - {pid for pid, _ in before}
+        alive = {pid for pid, _ in before & after}
+        for row in json.loads(command.printed):
+            pid = row["process"]["pid"]
+            words = f"{row['name']} ({row['id']}) pid {pid} is listed as {row['state']}, "
+            words += f"{row['status']}, alive: {row['process']['alive']}"
+            if pid in dead and (row["process"]["alive"] or row["status"] in ("working", "idle")):
+                yield "dead-shown-alive", words
+            if pid in alive and (row["process"]["alive"] is False or row["state"] in ENDED):
+                yield "live-shown-dead", words
+        self._known_alive |= before | after
+
+    def _agents_alive(self) -> set[tuple[int, int]]:
+        return {(p.pid, p.started) for p in self.world.processes() if p.agent and not p.is_shim}
+
+
+def where(command: Command) -> str:
+    """What a command that does not end is waiting for."""
+    lines = [f"{command} has not ended after {HANG_S:g} s: {command.said}"]
+    for pid in (command.pid, *table.children(command.pid)):
+        found = table.look(pid)
+        try:
+            at = Path(f"/proc/{pid}/wchan").read_text()
+        except OSError:
+            at = "?"
+        lines.append(f"{pid} {found.command if found else 'gone'} in {at}")
+    return "\n".join(lines)
