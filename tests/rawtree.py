@@ -22,12 +22,17 @@ UNDER_WAY = {"rebase-merge", "rebase-apply", "sequencer", "MERGE_HEAD", "CHERRY_
 
 @dataclass(frozen=True)
 class GitPart:
-    """What a repository or worktree holds beside its files."""
+    """What a repository or worktree holds beside its files.
+
+    `needed` are the objects that must not go: of a worktree those that its index and its
+    reflog name, of a nested repository all. `objects` are all that the repository has.
+    """
 
     index: bytes
     head: bytes
     under_way: tuple[str, ...]
-    objects: frozenset[bytes] = field(repr=False)
+    needed: frozenset[bytes] = field(repr=False)
+    objects: frozenset[bytes] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -98,55 +103,42 @@ def read_own(root: bytes, environ: Mapping[str, str]) -> GitPart | None:
     """Index, HEAD and reflog of the worktree itself; None where there is none."""
     if not os.path.lexists(os.path.join(root, b".git")):
         return None
-    return _read(root, environ, _reflog_objects)
+    return _read(root, environ, _named(root, environ))
 
 
 def read_nested(root: bytes, environ: Mapping[str, str]) -> GitPart:
     """Index, HEAD and every object of a repository inside a worktree."""
-    return _read(root, environ, _all_objects)
+    return _read(root, environ, None)
 
 
-def _read(
-    root: bytes,
-    environ: Mapping[str, str],
-    objects: Callable[[bytes, Mapping[str, str]], frozenset[bytes]],
-) -> GitPart:
+def _read(root: bytes, environ: Mapping[str, str], named: set[bytes] | None) -> GitPart:
     home = _git(root, environ, "rev-parse", "--absolute-git-dir").strip()
     attached = bool(_git(root, environ, "symbolic-ref", "-q", "HEAD"))
     commit = _git(root, environ, "rev-parse", "-q", "--verify", "HEAD").strip()
-    names = [os.fsdecode(name) for name in os.listdir(home)] if home else []
+    names = {os.fsdecode(name) for name in os.listdir(home)} if home else set()
+    every = ("cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
+    objects = frozenset(_git(root, environ, *every).split())
     return GitPart(
         index=_git(root, environ, "ls-files", "-z", "-s", "-v"),
         head=(b"branch " if attached else b"detached ") + commit,
-        under_way=tuple(sorted(n for n in names if n in UNDER_WAY)),
-        objects=objects(root, environ),
+        under_way=tuple(sorted(names & UNDER_WAY)),
+        needed=objects if named is None else objects & named,
+        objects=objects,
     )
 
 
-def _reflog_objects(root: bytes, environ: Mapping[str, str]) -> frozenset[bytes]:
-    """The commits that the worktree's own reflog names, and the index's blobs, if they exist."""
+def _named(root: bytes, environ: Mapping[str, str]) -> set[bytes]:
+    """The commits in the worktree's own reflog, and the blobs in its index."""
     names = set(_git(root, environ, "log", "-g", "--format=%H", "HEAD").split())
-    for line in _git(root, environ, "ls-files", "-z", "-s").split(b"\0"):
-        if line and not line.startswith(b"160000"):
-            names.add(line.split()[1])
-    return existing(root, names, environ)
+    lines = _git(root, environ, "ls-files", "-z", "-s").split(b"\0")
+    return names | {line.split()[1] for line in lines if line and line[:6] != b"160000"}
 
 
-def _all_objects(root: bytes, environ: Mapping[str, str]) -> frozenset[bytes]:
-    asked = ("cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
-    return frozenset(_git(root, environ, *asked).split())
-
-
-def existing(root: bytes, names: set[bytes], environ: Mapping[str, str]) -> frozenset[bytes]:
-    """Those of the objects that the repository has."""
-    said = _git(root, environ, "cat-file", "--batch-check", stdin=b"\n".join(sorted(names)))
-    lines = [line.split() for line in said.splitlines()]
-    return frozenset(line[0] for line in lines if len(line) == 3)
-
-
-def _git(root: bytes, environ: Mapping[str, str], *args: str, stdin: bytes = b"") -> bytes:
+def _git(root: bytes, environ: Mapping[str, str], *args: str) -> bytes:
     argv = [b"git", b"-C", root, *(arg.encode() for arg in args)]
-    done = subprocess.run(argv, env=environ, input=stdin, capture_output=True, check=False)
+    done = subprocess.run(
+        argv, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
     return done.stdout
 
 
@@ -177,5 +169,5 @@ def _part_differences(what: str, before: GitPart, after: GitPart | None) -> Iter
         yield f"HEAD of {what} was {before.head!r} and is {after.head!r}"
     if before.under_way != after.under_way:
         yield f"under way in {what} was {before.under_way} and is {after.under_way}"
-    if lost := before.objects - after.objects:
+    if lost := before.needed - after.objects:
         yield f"{len(lost)} objects of {what} are gone: {sorted(lost)[:3]}"
