@@ -103,35 +103,32 @@ def read_own(root: bytes, environ: Mapping[str, str]) -> GitPart | None:
     """Index, HEAD and reflog of the worktree itself; None where there is none."""
     if not os.path.lexists(os.path.join(root, b".git")):
         return None
-    return _read(root, environ, _named(root, environ))
+    return _read(root, environ, is_nested=False)
 
 
 def read_nested(root: bytes, environ: Mapping[str, str]) -> GitPart:
     """Index, HEAD and every object of a repository inside a worktree."""
-    return _read(root, environ, None)
+    return _read(root, environ, is_nested=True)
 
 
-def _read(root: bytes, environ: Mapping[str, str], named: set[bytes] | None) -> GitPart:
-    home = _git(root, environ, "rev-parse", "--absolute-git-dir").strip()
-    attached = bool(_git(root, environ, "symbolic-ref", "-q", "HEAD"))
-    commit = _git(root, environ, "rev-parse", "-q", "--verify", "HEAD").strip()
-    names = {os.fsdecode(name) for name in os.listdir(home)} if home else set()
+def _read(root: bytes, environ: Mapping[str, str], *, is_nested: bool) -> GitPart:
+    home, *commit = _git(root, environ, "rev-parse", "--absolute-git-dir", "HEAD").splitlines()
+    names = {os.fsdecode(name) for name in os.listdir(home)}
+    attached = Path(os.fsdecode(home), "HEAD").read_bytes().startswith(b"ref:")
+    index = _git(root, environ, "ls-files", "-z", "-s", "-v")
     every = ("cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
-    objects = frozenset(_git(root, environ, *every).split())
+    objects = needed = frozenset(_git(root, environ, *every).split())
+    if not is_nested:
+        named = set(_git(root, environ, "log", "-g", "--format=%H", "HEAD").split())
+        lines = [line.split() for line in index.split(b"\0") if line]
+        needed &= named | {line[2] for line in lines if line[1] != b"160000"}
     return GitPart(
-        index=_git(root, environ, "ls-files", "-z", "-s", "-v"),
-        head=(b"branch " if attached else b"detached ") + commit,
+        index=index,
+        head=b" ".join([b"branch" if attached else b"detached", *commit]),
         under_way=tuple(sorted(names & UNDER_WAY)),
-        needed=objects if named is None else objects & named,
+        needed=needed,
         objects=objects,
     )
-
-
-def _named(root: bytes, environ: Mapping[str, str]) -> set[bytes]:
-    """The commits in the worktree's own reflog, and the blobs in its index."""
-    names = set(_git(root, environ, "log", "-g", "--format=%H", "HEAD").split())
-    lines = _git(root, environ, "ls-files", "-z", "-s").split(b"\0")
-    return names | {line.split()[1] for line in lines if line and line[:6] != b"160000"}
 
 
 def _git(root: bytes, environ: Mapping[str, str], *args: str) -> bytes:

@@ -16,9 +16,9 @@ from tests.soak.running import HANG_S, Runner, where
 from tests.soak.violations import Violation
 from tests.soak.world import World
 
-WIDTH = 5
-TICK_S = 0.002
-KILLED, NEW_KILLED = 0.6, 0.4
+WIDTH = 6
+TICK_S = 0.001
+KILLED, NEW_KILLED = 0.6, 0.35
 STEPS_S = (3600.0, -3600.0, 86400.0 * 40, -86400.0, 7.0, -7.0)
 
 
@@ -28,7 +28,7 @@ class Kind:
 
     name: str
     weight: float
-    commands: int = 14
+    commands: int = 20
     kills: bool = True
     full_disk: bool = False
     clock_step: bool = False
@@ -68,7 +68,7 @@ class Chaos:
     def rage(self, kind: Kind) -> None:
         """Do it all, and return when every command has ended."""
         begun = time.monotonic()
-        self.killer.begin_round(self.dice.choice([0.05, 0.15, 0.3]) if kind.kills else 0.0)
+        self.killer.begin_round(self.dice.choice([0.1, 0.3, 0.5]) if kind.kills else 0.0)
         if kind.kills:
             self._plan_kills(begun)
         todo = [self.load.choose(["merge"] if kind.prune else []) for _ in range(kind.commands)]
@@ -122,7 +122,7 @@ class Chaos:
                 self.killer.look_below(watcher, lambda: None)
 
     def _plan_kills(self, begun: float) -> None:
-        several = [("agent", 4), ("shim", 2), ("watcher", 2)]
+        several = [("agent", 6), ("shim", 4), ("watcher", 3)]
         planned = [kind for kind, most in several for _ in range(self.dice.randint(0, most))]
         if self.dice.random() < 0.12:
             planned.append("server")

@@ -41,7 +41,7 @@ class Command:
     harmed: bool = False
     printed: str = ""
     said: str = ""
-    facts: dict[str, object] = field(default_factory=dict)
+    alive_before: dict[int, int] = field(default_factory=dict)
 
     @property
     def verb(self) -> str:

@@ -63,6 +63,8 @@ class Ledger:
     def observe(self, agent_id: str) -> None:
         """Note the agent's work as it is now."""
         known = self.live[agent_id]
+        if not known.worktree.is_dir():
+            return
         tree = read_tree(known.worktree, self.world.persons, is_chat)
         self.live[agent_id] = replace(known, tree=tree, is_loose=False)
 
@@ -94,6 +96,10 @@ class Ledger:
 
     def losses(self, known: Known) -> Iterator[str]:
         """What the agent's worktree lacks now."""
+        if not known.worktree.is_dir():
+            if known.tree is not None or known.said or self.journal(known.id):
+                yield "the worktree is gone"
+            return
         if known.tree is not None:
             now = read_tree(known.worktree, self.world.persons, is_chat)
             before = replace(known.tree, own=None) if known.is_loose else known.tree

@@ -30,18 +30,16 @@ class Runner:
         self.note = note
         self.usual_s: dict[str, float] = {}
         self._numbers = count(1)
-        self._known_alive: set[tuple[int, int]] = set()
+        self._known: dict[int, int] = {}
 
     def start(self, args: Sequence[str]) -> Command:
         out = self.world.directory / "out" / f"{next(self._numbers)}.out"
         forked = self.dice.random() < 0.8
-        if args[0] == "ls":
-            before = self._agents_alive()
+        before = self._agents_alive() if args[0] == "ls" else {}
         command = commands.start(
             args, cwd=self.world.repo, environ=self.world.environ, out=out, forked=forked
         )
-        if args[0] == "ls":
-            command.facts["before"] = before
+        command.alive_before = before
         self.note(f"began {command}")
         return command
 
@@ -81,23 +79,28 @@ class Runner:
 
     def _judge_list(self, command: Command) -> Iterator[tuple[str, str]]:
         """Dead before the list was asked for: not shown as alive. Alive after it: not as dead."""
-        before = command.facts["before"]
-        assert isinstance(before, set)
+        before = command.alive_before
         after = self._agents_alive()
-        dead = {pid for pid, _ in self._known_alive} - {pid for pid, _ in before}
-        alive = {pid for pid, _ in before & after}
+        alive = {pid for pid, started in before.items() if after.get(pid) == started}
         for row in json.loads(command.printed):
             pid = row["process"]["pid"]
             words = f"{row['name']} ({row['id']}) pid {pid} is listed as {row['state']}, "
             words += f"{row['status']}, alive: {row['process']['alive']}"
-            if pid in dead and (row["process"]["alive"] or row["status"] in ("working", "idle")):
+            known_dead = pid in self._known and pid not in before
+            if known_dead and (row["process"]["alive"] or row["status"] in ("working", "idle")):
                 yield "dead-shown-alive", words
             if pid in alive and (row["process"]["alive"] is False or row["state"] in ENDED):
                 yield "live-shown-dead", words
-        self._known_alive |= before | after
+        self._known |= before | after
 
-    def _agents_alive(self) -> set[tuple[int, int]]:
-        return {(p.pid, p.started) for p in self.world.processes() if p.agent and not p.is_shim}
+    def _agents_alive(self) -> dict[int, int]:
+        """The agents' processes with their starts; one that just executes has no environment."""
+        found = {p.pid: p.started for p in self.world.processes() if p.agent and not p.is_shim}
+        for pid, started in self._known.items():
+            process = table.look(pid)
+            if process is not None and process.started == started:
+                found[pid] = started
+        return found
 
 
 def where(command: Command) -> str:
