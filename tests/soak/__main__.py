@@ -114,7 +114,9 @@ class Soak:
 
     def _keep(self, title: str, broken: Exception, life: Life) -> None:
         violation = broken if isinstance(broken, Violation) else Violation([("hang", str(broken))])
-        place = self.evidence.keep(title, violation, life.steps, life.world.directory)
+        place = self.evidence.keep(
+            title, violation, [*life.worked, "", *life.steps], life.world.directory
+        )
         _say(f"VIOLATION {title} ({life.world.kind}, cleanup.dead {life.world.dead}), see {place}")
         for line in violation.lines()[:SHOWN]:
             _say(f"  {line[:WIDE]}")

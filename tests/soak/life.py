@@ -28,6 +28,7 @@ class Life:
         self.world = world
         self.without = without
         self.steps: list[str] = []
+        self.worked: list[str] = []
         self.dice = random.Random(world.seed)
         self._begun = time.monotonic()
         self.killer = Killer(world, self.dice, self.note)
@@ -161,7 +162,7 @@ class Life:
             known = self.ledger.live[agent_id]
             bench = works.Bench(known.worktree, self.world.persons, self.dice)
             for name in self.dice.sample(names, self.dice.randint(1, 4)):
-                self.note(f"work in {known.worktree}: {name}")
+                self.worked.append(f"work in {known.worktree}: {name}")
                 works.WORKS[name](bench)
             self.ledger.observe(agent_id)
         for agent_id, known in list(self.ledger.live.items()):
