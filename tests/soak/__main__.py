@@ -50,7 +50,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="of the first world; each next one adds 1")
     parser.add_argument("--keep", metavar="DIR", help="where what is found is kept")
     parser.add_argument(
-        "--without", action="append", default=[], metavar="NAME", help="a kind of round or work"
+        "--without",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave out a kind of round, verb, work or victim",
     )
     args = parser.parse_args()
     if args.seconds is None and args.kills is None:

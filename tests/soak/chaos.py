@@ -50,17 +50,24 @@ class Chaos:
     """The accidents of one world, round by round."""
 
     def __init__(
-        self, world: World, ledger: Ledger, runner: Runner, killer: Killer, dice: random.Random
+        self,
+        world: World,
+        ledger: Ledger,
+        runner: Runner,
+        killer: Killer,
+        dice: random.Random,
+        without: set[str],
     ) -> None:
         self.world = world
+        self.without = without
         self.ledger = ledger
         self.runner = runner
         self.killer = killer
         self.dice = dice
         self.load = Load(world, ledger, dice)
 
-    def choose(self, without: set[str]) -> Kind:
-        kinds = [k for k in KINDS if k.name not in without]
+    def choose(self) -> Kind:
+        kinds = [k for k in KINDS if k.name not in self.without]
         if not self.world.disks:
             kinds = [k for k in kinds if not k.full_disk]
         return self.dice.choices(kinds, [k.weight for k in kinds])[0]
@@ -68,10 +75,13 @@ class Chaos:
     def rage(self, kind: Kind) -> None:
         """Do it all, and return when every command has ended."""
         begun = time.monotonic()
-        self.killer.begin_round(self.dice.choice([0.1, 0.3, 0.5]) if kind.kills else 0.0)
+        share = self.dice.choice([0.1, 0.3, 0.5])
+        self.killer.begin_round(share if kind.kills and "git" not in self.without else 0.0)
         if kind.kills:
             self._plan_kills(begun)
-        todo = [self.load.choose(["merge"] if kind.prune else []) for _ in range(kind.commands)]
+        # A merge makes objects that no ref holds yet, which is for git itself to protect.
+        without = self.without | {"merge"} if kind.prune else self.without
+        todo = [self.load.choose(without) for _ in range(kind.commands)]
         if kind.full_disk:
             self.world.fill_disk(self.dice.choice(self.world.disks))
         if kind.clock_step:
@@ -126,7 +136,7 @@ class Chaos:
         planned = [kind for kind, most in several for _ in range(self.dice.randint(0, most))]
         if self.dice.random() < 0.12:
             planned.append("server")
-        for kind in planned:
+        for kind in (kind for kind in planned if kind not in self.without):
             self.killer.plan(kind, begun + self.dice.uniform(0, 2.0))
 
     def _collect(self) -> subprocess.Popen[bytes]:

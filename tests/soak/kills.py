@@ -89,7 +89,7 @@ class Killer:
         if kind == "server":
             servers = [p for p in self.world.processes() if p.name == "tmux: server"]
             return servers[0].pid if servers else None
-        mine = [p for p in self.world.processes() if p.agent and not p.name.startswith("git")]
+        mine = [p for p in self.world.processes() if p.owner and not p.name.startswith("git")]
         fitting = [p.pid for p in mine if p.is_shim == (kind == "shim")]
         return self.dice.choice(fitting) if fitting else None
 

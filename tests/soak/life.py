@@ -34,7 +34,7 @@ class Life:
         self.killer = Killer(world, self.dice, self.note)
         self.runner = Runner(world, self.dice, self.note)
         self.ledger = Ledger(world)
-        self.chaos = Chaos(world, self.ledger, self.runner, self.killer, self.dice)
+        self.chaos = Chaos(world, self.ledger, self.runner, self.killer, self.dice, without)
         self.promises = Promises(world, self.ledger)
         world.open_foreign_window()
 
@@ -45,7 +45,7 @@ class Life:
         """Accidents, quiet, promises, a sample of restores, new work; what kind it was."""
         self.steps.clear()
         before = self.ledger.running()
-        kind = self.chaos.choose(self.without)
+        kind = self.chaos.choose()
         self.note(f"a round of kind {kind.name}")
         self.chaos.rage(kind)
         self.settle()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from itertools import count
 
 from tests.soak.ledger import Ledger
@@ -26,7 +26,7 @@ class Load:
         self.dice = dice
         self._numbers = count(1)
 
-    def choose(self, without: Sequence[str] = ()) -> list[str]:
+    def choose(self, without: Container[str]) -> list[str]:
         """The next command's arguments."""
         crowded = len(self.ledger.rows) > CROWD
         weights: dict[str, tuple[float, Callable[[], list[str]]]] = {

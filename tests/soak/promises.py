@@ -75,8 +75,8 @@ class Promises:
         ids = {row["id"] for row in rows}
 
         def processes() -> list[str]:
-            left = [p for p in self.world.processes() if p.agent and p.agent not in ids]
-            return [f"{p.pid} {p.command} of {p.agent}" for p in left]
+            left = [p for p in self.world.processes() if p.owner and p.owner not in ids]
+            return [f"{p.pid} {p.command} of {p.owner}" for p in left]
 
         def panes() -> list[str]:
             said = self.world.tmux("list-panes", "-a", "-F", "#{@tmuxorch_id} #{pane_id}").stdout

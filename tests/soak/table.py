@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
+# A shim's own environment has no marker; its last argument is its run directory.
+SHIM = re.compile(r" -I -S -c .*/run/([0-9a-f]{12}) ?$", re.DOTALL)
 WANTED = (b"TMUXORCH_STATE_DIR", b"TMUXORCH_AGENT_ID")
 
 
@@ -24,7 +27,13 @@ class Process:
 
     @property
     def is_shim(self) -> bool:
-        return "shim.py" in self.command
+        return SHIM.search(self.command) is not None
+
+    @property
+    def owner(self) -> str | None:
+        """The agent that it belongs to: by its environment, or as the shim of its run directory."""
+        shim = SHIM.search(self.command)
+        return self.agent or (shim.group(1) if shim else None)
 
 
 def scan() -> list[Process]:

@@ -183,8 +183,8 @@ class World:
 
     def processes(self) -> list[table.Process]:
         """Everything that was started in this world, the server included."""
-        state = str(self.state)
-        return [p for p in table.scan() if p.state == state or self.socket in p.command]
+        state, here = str(self.state), str(self.directory)
+        return [p for p in table.scan() if p.state == state or here in p.command]
 
     def close(self) -> None:
         """End everything and delete it."""
