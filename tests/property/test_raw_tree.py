@@ -22,7 +22,7 @@ SOME_WORK = st.lists(st.sampled_from(sorted(WORKS)), min_size=1, max_size=6)
 CONFIG = st.sampled_from(sorted(CONFIGS))
 SEED = st.integers(0, 2**32)
 thorough = settings(
-    max_examples=20,
+    max_examples=12,
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

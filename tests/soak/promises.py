@@ -85,7 +85,8 @@ class Promises:
 
         def directories() -> list[str]:
             known = {row["worktree"] for row in rows}
-            return [path for path in self._worktrees() if path not in known]
+            saved = {row["id"] for row in history}
+            return [path for path in self._worktrees(saved) if path not in known]
 
         for kind, look in (("process", processes), ("window", panes), ("worktree", directories)):
             if not wait_until(lambda look=look: not look(), SETTLE_S):  # type: ignore[misc]
@@ -94,9 +95,12 @@ class Promises:
         yield from self._left_in_git(rows, history)
         yield from self._left_files(ids, ids | {row["id"] for row in history})
 
-    def _worktrees(self) -> list[str]:
-        found = [str(p) for p in self.world.worktrees.glob("*/*") if p.name != ".trash"]
-        return found + [str(p) for p in self.world.worktrees.glob("*/.trash/*")]
+    def _worktrees(self, saved: set[str]) -> list[str]:
+        """What lies where worktrees are; hidden there are saves, the trash and marks."""
+        found = list(self.world.worktrees.glob("*/[!.]*"))
+        hidden = self.world.worktrees.glob("*/.*/*")
+        found += [path for path in hidden if path.parent.name == ".trash" or path.name not in saved]
+        return [str(path) for path in found]
 
     def _left_in_git(self, rows: list[Row], history: list[Row]) -> Found:
         own = self.world.repo / ".git"
