@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
+from pathlib import Path
 from typing import Any
 
 from tests import works
@@ -76,9 +78,22 @@ class Life:
         """Carry on what was cut off, with the tool's own commands."""
         if not wait_until(lambda: not self._busy(), HANG_S):
             raise Violation([("hang", f"{p.pid} {p.command}") for p in self._busy()])
+        if self.killer.server_died and not wait_until(self._one_server, SETTLE_S):
+            raise Violation([("tmux-hangs", "the server that was ended does not go")])
+        self.world.age_locks()
         for args in (["watch", "--once"], ["watch", "--once"], ["doctor", "--repair"]):
             self.runner.run(*args)
-        self.runner.run("sweep", "--apply", "--json")
+        swept = self.runner.run("sweep", "--apply", "--json")
+        for find in json.loads(swept.printed) if swept.status == 0 else ():
+            # A lock that may be somebody else's is shown with the command to paste.
+            if str(find.get("path", "")).endswith(".lock") and not find["done"]:
+                self.note(f"taken away by hand: {find}")
+                Path(find["path"]).unlink(missing_ok=True)
+
+    def _one_server(self) -> bool:
+        """Whether at most the server on the socket is there, and none that is about to go."""
+        servers = [p.pid for p in self.world.processes() if p.name == "tmux: server"]
+        return not servers or servers == [self.world.server_pid()]
 
     def _busy(self) -> list[Any]:
         """What will end by itself: gits and deletions of killed commands, agents that finish."""
