@@ -42,6 +42,7 @@ class Command:
     printed: str = ""
     said: str = ""
     alive_before: dict[int, int] = field(default_factory=dict)
+    dead_before: set[int] = field(default_factory=set)
 
     @property
     def verb(self) -> str:

@@ -40,6 +40,7 @@ class Runner:
             args, cwd=self.world.repo, environ=self.world.environ, out=out, forked=forked
         )
         command.alive_before = before
+        command.dead_before = self._known.keys() - before.keys()
         self.note(f"began {command}")
         return command
 
@@ -86,8 +87,9 @@ class Runner:
             pid = row["process"]["pid"]
             words = f"{row['name']} ({row['id']}) pid {pid} is listed as {row['state']}, "
             words += f"{row['status']}, alive: {row['process']['alive']}"
-            known_dead = pid in self._known and pid not in before
-            if known_dead and (row["process"]["alive"] or row["status"] in ("working", "idle")):
+            if pid in command.dead_before and (
+                row["process"]["alive"] or row["status"] in ("working", "idle")
+            ):
                 yield "dead-shown-alive", words
             if pid in alive and (row["process"]["alive"] is False or row["state"] in ENDED):
                 yield "live-shown-dead", words
