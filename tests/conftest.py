@@ -21,9 +21,11 @@ import libtmux
 import psutil
 import pytest
 
+from tmuxorch.adapters import procfs
 from tmuxorch.adapters.watchfile import observe_watcher
 
 DEADLINE_S = 20.0
+needs_proc = pytest.mark.skipif(not procfs.LINUX, reason="only /proc tells that")
 T = TypeVar("T")
 
 
@@ -63,6 +65,8 @@ class World:
             # Tests that want the health loop start it; all others want to be alone.
             "TMUXORCH_WATCHER": "off",
         }
+        if "PYTHONPATH" in os.environ:  # as when /proc is hidden from all that a test runs
+            self.environ["PYTHONPATH"] = os.environ["PYTHONPATH"]
         (self.home / ".gitconfig").write_text(
             "[user]\n\tname = Test\n\temail = test@example.org\n[init]\n\tdefaultBranch = main\n"
         )

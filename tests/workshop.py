@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import stat
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 from tmuxorch import config as configuration
 from tmuxorch.adapters import git
 from tmuxorch.model import Agent, AgentId, HistoryEntry, Kind, Reason, State, Status
-from tmuxorch.service import removal, restoring
+from tmuxorch.service import places, removal, restoring
 from tmuxorch.service.context import Context, open_context
 
 GITCONFIG = """
@@ -119,6 +119,7 @@ class Workshop:
         agent = Agent(**values)  # type: ignore[arg-type]
         self.ctx.store.add(agent)
         repo = git.find_repo(agent.repo)
+        places.mark(agent.worktree)
         git.add_worktree(
             repo,
             agent.worktree,
@@ -128,6 +129,7 @@ class Workshop:
             reason=self.ctx.lock_reason(agent),
             marker={},
         )
+        places.seal(agent.worktree)
         return agent
 
     def forget(self, agent: Agent) -> None:
@@ -151,7 +153,7 @@ class Workshop:
         status = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignored=matching")
         head = self.sh(top, "symbolic-ref", "-q", "HEAD", ok=False)
         return Look(
-            files=dict(self._files(os.fsencode(top), b"")),
+            files=dict(self._files(os.fsencode(top))),
             status=self.sh(top, *status, ok=False),
             index=self.sh(top, "ls-files", "-z", "-v", "-s"),
             head=head + self.sh(top, "rev-parse", "-q", "--verify", "HEAD", ok=False),
@@ -160,21 +162,27 @@ class Workshop:
             ),
         )
 
-    def _files(self, top: bytes, below: bytes) -> list[tuple[bytes, tuple[str, bytes]]]:
-        found = []
-        for entry in os.scandir(os.path.join(top, below)):
-            name = os.path.join(below, entry.name)
-            mode = entry.stat(follow_symlinks=False).st_mode
-            if entry.name == b".git":
-                continue
-            if stat.S_ISLNK(mode):
-                found.append((name, ("link", os.readlink(entry.path))))
-            elif stat.S_ISDIR(mode):
-                inside = self._files(top, name)
-                found += inside or [(name, ("empty directory", b""))]
-            else:
-                found.append((name, (oct(mode), Path(os.fsdecode(entry.path)).read_bytes())))
-        return found
+    def _files(self, top: bytes) -> Iterator[tuple[bytes, tuple[str, bytes]]]:
+        """Every entry but the worktree's own `.git`; those of repositories inside count."""
+        pending = [b""]
+        while pending:
+            below = pending.pop()
+            entries = list(os.scandir(os.path.join(top, below)))
+            for entry in entries:
+                name = os.path.join(below, entry.name)
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if name == b".git":
+                    continue
+                if stat.S_ISLNK(mode):
+                    yield name, ("link", os.readlink(entry.path))
+                elif stat.S_ISDIR(mode):
+                    pending.append(name)
+                elif stat.S_ISREG(mode):
+                    yield name, (oct(mode), Path(os.fsdecode(entry.path)).read_bytes())
+                elif stat.S_ISFIFO(mode):
+                    yield name, (oct(mode), b"")
+            if not entries:
+                yield below, ("empty directory", b"")
 
     def collect_garbage(self) -> None:
         self.sh(self.repo, "reflog", "expire", "--expire=now", "--all")
@@ -182,7 +190,8 @@ class Workshop:
 
     def close(self) -> None:
         self.ctx.store.close()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        # rmtree of Python 3.11 recurses, and some trees are deeper than that.
+        subprocess.run(["rm", "-rf", str(self.directory)], check=False)
 
 
 def write(path: Path, data: bytes | str = b"new\n") -> Path:

@@ -131,6 +131,12 @@ class CannotRestore(TmuxorchError):
     code = "cannot_restore"
 
 
+class CannotSee(TmuxorchError):
+    """Whether it lives cannot be told from here, so nothing was done about it."""
+
+    code = "cannot_see"
+
+
 class StateConflict(TmuxorchError):
     """Somebody else changed the agent's state first."""
 
@@ -139,6 +145,10 @@ class StateConflict(TmuxorchError):
 
 class StoreUnusable(TmuxorchError):
     code = "store_unusable"
+
+
+class StoreDamaged(StoreUnusable):
+    """What is there is no store, or not a whole one: waiting, room or rights will not help."""
 
 
 class ConfigInvalid(TmuxorchError):

@@ -91,7 +91,8 @@ class ProcessId:
     """One process for all time: a reused pid is another ProcessId.
 
     `ticks` is the start time in clock ticks since boot (0 where the system has no
-    /proc), `inode` the pidfd's inode (0 where the kernel gives none).
+    /proc), `inode` the pidfd's inode (0 where the kernel gives none). `machine` tells a
+    reboot from another machine that shares our files; it is empty where nobody knew.
     """
 
     boot: str
@@ -99,14 +100,17 @@ class ProcessId:
     pid: int
     ticks: int
     inode: int
+    machine: str = ""
 
     def __str__(self) -> str:
-        return f"{self.boot}/{self.namespace}/{self.pid}/{self.ticks}/{self.inode}"
+        where = f"@{self.machine}" if self.machine else ""
+        return f"{self.boot}/{self.namespace}/{self.pid}/{self.ticks}/{self.inode}{where}"
 
     @classmethod
     def parse(cls, text: str) -> ProcessId:
+        text, _, machine = text.partition("@")
         boot, namespace, pid, ticks, inode = text.split("/")
-        return cls(boot, int(namespace), int(pid), int(ticks), int(inode))
+        return cls(boot, int(namespace), int(pid), int(ticks), int(inode), machine)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,8 @@ def encode_launch(pairs: list[tuple[str, bytes]]) -> bytes:
     """The content of a launch file: `key NUL value NUL`, keys in any order, some repeated.
 
     `arg` and `env` (`NAME=value`) are repeated; `cwd`, `stdin` (a file to read instead
-    of the terminal) and `grace_ms` come once. Raises ValueError if a value holds a NUL.
+    of the terminal), `grace_ms`, `machine` and `run` (both are repeated in what is reported)
+    come once. Raises ValueError if a value holds a NUL.
     """
     for key, value in pairs:
         if b"\0" in value:
@@ -91,6 +92,8 @@ class Launch:
         self.cwd = once.get("cwd")
         self.stdin = once.get("stdin")
         self.grace_s = int(once.get("grace_ms", b"2000")) / 1000
+        self.machine = once.get("machine", b"").decode("ascii")
+        self.run = once.get("run", b"").decode("ascii")
         self.env: dict[bytes, bytes] = {}
         for key, value in pairs:
             name, equals, content = value.partition(b"=")
@@ -100,12 +103,13 @@ class Launch:
         self.name = _printable(os.fsdecode(self.env.get(b"TMUXORCH_NAME", b"the agent")))
 
 
-def process_id(pid: int) -> str:
-    """`boot/namespace/pid/ticks/inode`, as `tmuxorch.model.ProcessId` prints and reads it.
+def process_id(pid: int, machine: str) -> str:
+    """`boot/namespace/pid/ticks/inode@machine`, as `tmuxorch.model.ProcessId` has it.
 
-    `-` and 0 stand for what the system does not have.
+    Where the system has no /proc: `-` and 0, and for ticks the time at which it surely ran,
+    in hundredths of a second since 1970.
     """
-    boot, namespace, ticks, inode = "-", 0, 0, 0
+    boot, namespace, ticks, inode = "-", 0, int(time.time() * 100), 0
     try:
         boot = _read("/proc/sys/kernel/random/boot_id").decode().strip()
         namespace = os.stat("/proc/self/ns/pid").st_ino
@@ -116,7 +120,8 @@ def process_id(pid: int) -> str:
     else:
         inode = os.fstat(pidfd).st_ino
         os.close(pidfd)
-    return f"{boot}/{namespace}/{pid}/{ticks}/{inode}"
+    where = f"@{machine}" if machine else ""
+    return f"{boot}/{namespace}/{pid}/{ticks}/{inode}{where}"
 
 
 def become_subreaper() -> bool:
@@ -252,10 +257,12 @@ def become_agent(launch: Launch, failure: int) -> None:
 class Shim:
     """One agent's keeper: `start`, `attend`, `sweep`, `hold`, in this order."""
 
-    def __init__(self, run_dir: str, name: str, grace_s: float) -> None:
+    def __init__(self, run_dir: str, launch: Launch) -> None:
         self.run_dir = run_dir
-        self.name = name
-        self.grace_s = grace_s
+        self.name = launch.name
+        self.grace_s = launch.grace_s
+        self.run = launch.run
+        self.began_at = time.monotonic()
         self.agent = 0  # its pid, 0 before the start and once it is reaped
         self.ended = ""  # first line of `exit` once that is written
         self.leaving = False  # HUP or TERM came
@@ -290,8 +297,9 @@ class Shim:
             self.record_end(f"error {errno.errorcode.get(int(number), 'EINVAL')} {error}")
             self.say(f"[tmuxorch] {self.name} could not be started: {_printable(error)}\r\n")
         else:
-            ids = f"agent {process_id(self.agent)}\nshim {process_id(os.getpid())}\n"
-            _put(self.run_dir, "started", f"{ids}at {time.time()}\n")
+            agent, shim = (process_id(pid, launch.machine) for pid in (self.agent, os.getpid()))
+            run = f"run {self.run}\n" if self.run else ""
+            _put(self.run_dir, "started", f"agent {agent}\nshim {shim}\nat {time.time()}\n{run}")
 
     def attend(self) -> None:
         """Wait until the agent has ended or this process is told to go.
@@ -386,7 +394,8 @@ class Shim:
 
     def record_end(self, how: str) -> None:
         self.ended = _printable(how)
-        _put(self.run_dir, "exit", f"{self.ended}\nat {time.time()}\n")
+        lived = f"run {self.run}\nlived_s {time.monotonic() - self.began_at}\n" if self.run else ""
+        _put(self.run_dir, "exit", f"{self.ended}\nat {time.time()}\n{lived}")
 
     def give_terminal(self, pid: int) -> None:
         try:
@@ -450,7 +459,7 @@ def main() -> None:
         _put(run_dir, "exit", f"error {errno.errorcode[number]} {reason}\nat {time.time()}\n")
         os.write(2, f"[tmuxorch] cannot read what to start in {run_dir!r}: {reason}\n".encode())
         os._exit(1)
-    shim = Shim(run_dir, launch.name, launch.grace_s)
+    shim = Shim(run_dir, launch)
     shim.start(launch)
     del launch
     shim.attend()

@@ -18,7 +18,7 @@ from measuring import PATH, Row, main, run, took_ms
 from tmuxorch import config as configuration
 from tmuxorch.adapters import git
 from tmuxorch.model import Agent, AgentId, HistoryEntry, Kind, Reason, State, Status
-from tmuxorch.service import removal, restoring, salvage
+from tmuxorch.service import aside, places, removal, restoring
 from tmuxorch.service.context import open_context
 
 FILES, NEW = 20_000, 1_000
@@ -67,6 +67,7 @@ class World:
             command=("sh",), socket=self.ctx.socket, stopped=True, created_at=0.0,
         )  # fmt: skip
         self.ctx.store.add(agent)
+        places.mark(agent.worktree)
         git.add_worktree(
             git.find_repo(agent.repo),
             agent.worktree,
@@ -76,6 +77,7 @@ class World:
             reason=self.ctx.lock_reason(agent),
             marker={},
         )
+        places.seal(agent.worktree)
         settle(agent.worktree)
         return agent
 
@@ -128,22 +130,20 @@ def alternate(*works: Callable[[], float], rounds: int = ROUNDS) -> list[float]:
 
 
 def save_rows() -> Iterator[Row]:
-    """20,000 files and 1,000 new ones into refs, against `git add -A` and `write-tree`."""
+    """20,000 files and 1,000 new ones, the raw walk included, against `git add -A`."""
     with private_world() as world:
         repo = git.find_repo(str(world.repo))
         agent, plain = world.worker(), world.plain()
         own = world.git(plain, "rev-parse", "--absolute-git-dir").strip()
         index = str(world.directory / "index")
-        archives = str(world.directory / "archives")
+        place = places.of_save(world.ctx, agent)
         env = ("env", f"GIT_INDEX_FILE={index}", "git", "-C", plain)
 
         def save() -> float:
             add_new_files(agent.worktree, f"save {next(world.numbers)}")
-            stake = removal.observe_stake(agent)
-            assert stake is not None
-            return took_ms(
-                lambda: salvage.save(repo, agent.worktree, agent.id, stake, archive_dir=archives)
-            )
+            took = took_ms(lambda: aside.take(world.ctx, repo, agent, 10**9))
+            aside.put_back(agent, place)
+            return took
 
         def bare() -> float:
             add_new_files(plain, f"bare {next(world.numbers)}")
@@ -155,7 +155,7 @@ def save_rows() -> Iterator[Row]:
             run(*env, "write-tree")
 
         saved, added = alternate(save, bare, rounds=9)
-        yield Row("save 20,000 files + 1,000 new / git add", saved, added, 1.5)
+        yield Row("save 20,000 files + 1,000 new / git add", saved, added, 1.4)
 
 
 def remove_rows() -> Iterator[Row]:

@@ -412,7 +412,7 @@ def test_work_of_a_program_that_dies_at_once_is_saved(world: World) -> None:
     done = world.run("new", "-n", "a", "--", "sh", "-c", "echo x >work.txt; exit 1", ok=False)
     assert done.returncode == 1
     [row] = world.json("history")
-    assert world.git("show", f"{row['salvage_ref']}:work.txt") == "x\n"
+    assert (world.state / "archive" / row["id"] / "files/work.txt").read_text() == "x\n"
     world.assert_nothing_left()
 
 

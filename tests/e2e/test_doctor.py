@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,9 @@ import pytest
 
 from tests.conftest import World, wait_for
 from tests.e2e.test_watch_death import SLEEP, kill, listed, watch_once, write
+from tmuxorch.adapters import database
+from tmuxorch.errors import StoreUnusable
+from tmuxorch.service import repair
 
 
 def examine(world: World, *args: str) -> tuple[int, dict[str, Any]]:
@@ -118,3 +124,61 @@ def test_doctor_looks_without_waiting_for_a_stopped_tmux(world: World) -> None:
     assert "window unknown" in checks["a"]["detail"]
     assert Path(made["worktree"]).is_dir()
     wait_for(lambda: world.marked_panes() == [made["id"]])
+
+
+def test_a_newer_store_is_refused_and_left_as_it_is(world: World) -> None:
+    world.new("-n", "a", *SLEEP)
+    with sqlite3.connect(world.state / "tmuxorch.db") as db:
+        db.execute("CREATE TABLE of_tomorrow (x)")
+        db.execute("PRAGMA user_version = 999")
+    db.close()
+    before = (world.state / "tmuxorch.db").read_bytes()
+    for args in (("doctor", "--repair"), ("sweep", "--apply"), ("ls",)):
+        done = world.run(*args, ok=False)
+        assert done.returncode == 1
+        assert "newer tmuxorch" in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert (world.state / "tmuxorch.db").read_bytes() == before
+    assert list(world.state.glob("damaged-*")) == []
+
+
+def test_a_store_that_another_holds_is_not_set_aside(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.new("-n", "a", *SLEEP)
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.05)
+    with sqlite3.connect(world.state / "tmuxorch.db", isolation_level=None) as db:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("BEGIN EXCLUSIVE")
+        db.execute("PRAGMA user_version = 1")
+        with pytest.raises(StoreUnusable, match="locked"):
+            repair.set_damaged_store_aside(str(world.state))
+    db.close()
+    assert list(world.state.glob("damaged-*")) == []
+    assert [agent["name"] for agent in world.json("ls")] == ["a"]
+
+
+def test_the_last_screens_of_removed_workers_are_not_read_to_look_around(world: World) -> None:
+    world.new("-n", "a", *SLEEP)
+    world.run("rm", "-y", "a")
+    with sqlite3.connect(world.state / "tmuxorch.db") as db:
+        columns = [row[1] for row in db.execute("PRAGMA table_info(history)")]
+        kept = ", ".join(c for c in columns if c not in ("seq", "id", "last_screen"))
+        db.execute(
+            "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+            f" INSERT INTO history (id, last_screen, {kept})"
+            f" SELECT printf('%012x', i), hex(zeroblob(25000)), {kept} FROM n, history"
+        )
+    db.close()
+    for args in (("sweep",), ("doctor",)):
+        command = subprocess.Popen(
+            ["tmuxorch", *args],
+            cwd=world.repo,
+            env=world.environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _, status, usage = os.wait4(command.pid, 0)
+        command.returncode = os.waitstatus_to_exitcode(status)
+        assert command.returncode == 0
+        assert usage.ru_maxrss < 60_000 * (1 if sys.platform == "linux" else 1024)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -167,7 +168,7 @@ def test_a_branch_of_the_persons_own_is_still_theirs_after_restoring(world: Worl
 
 def test_what_cannot_be_restored_says_why_and_makes_nothing(world: World) -> None:
     made = removed_with_work(world)
-    world.git("update-ref", "-d", f"refs/tmuxorch/salvage/{made['id']}/root")
+    shutil.rmtree(world.state / "archive" / made["id"])
     done = world.run("restore", "w", "--json", ok=False)
     assert done.returncode == 1
     assert json.loads(done.stderr)["error"]["code"] == "cannot_restore"
@@ -280,7 +281,7 @@ def test_sweep_finds_what_lost_its_record_and_never_ends_a_process(world: World)
     assert not Path(ended["worktree"]).exists()
     [row] = world.json("history")
     assert (row["reason"], row["id"]) == ("swept", ended["id"])
-    assert world.git("show", f"{row['salvage_ref']}:new.txt") == "precious\n"
+    assert (world.state / "archive" / row["id"] / "files/new.txt").read_text() == "precious\n"
     text = world.run("sweep")
     assert "kill" in text.stderr
     os.kill(live["process"]["pid"], signal.SIGKILL)
@@ -304,5 +305,5 @@ def test_old_history_that_holds_work_is_kept_and_said_so(world: World) -> None:
     db.close()
     [found] = world.json("sweep", "--apply")
     assert (found["kind"], found["action"], found["done"]) == ("history", "keep", False)
-    assert "archive" in found["reason"]
+    assert "not committed" in found["reason"]
     assert len(world.json("history")) == 1

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from tests.conftest import World, wait_for
+from tests.conftest import World, needs_proc, wait_for
+from tests.integration.test_processes import MAPPER
 
 SLEEP = ("--", "sleep", "1000")
 HISTORY_KEYS = {
@@ -106,14 +109,29 @@ def test_yes_saves_staged_unstaged_untracked_and_ignored_files(world: World) -> 
     ref = row["salvage_ref"]
     assert ref.startswith("refs/tmuxorch/salvage/")
     assert ref in salvage_refs(world)
-    for name, text in (("staged.txt", "staged"), ("README", "changed"), ("new.txt", "new")):
-        assert world.git("show", f"{ref}:{name}") == f"{text}\n"
-    assert "secret.log" not in world.git("ls-tree", "-r", "--name-only", ref)
-    archives = [p for p in (world.state / "archive").rglob("*") if p.is_file()]
-    assert any(b"secret\n" in p.read_bytes() for p in archives)
-    assert all(p.stat().st_mode & 0o077 == 0 for p in archives)
+    save = world.state / "archive" / made["id"]
+    kept = {"staged.txt": "staged", "README": "changed", "new.txt": "new", "secret.log": "secret"}
+    for name, text in kept.items():
+        assert (save / "files" / name).read_text() == f"{text}\n"
+    assert all(p.stat().st_mode & 0o077 == 0 for p in (save, save.parent))
     assert row["branch_kept"] is False
     world.assert_nothing_left()
+
+
+def test_what_was_not_committed_is_out_of_reach_of_every_push(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    tree = Path(made["worktree"])
+    for name in ("staged", "untracked", "ignored.log"):
+        (tree / name).write_text(f"key of {name}\n")
+    world.git("add", "staged", cwd=tree)
+    world.run("rm", "-y", "a")
+    mirror = world.directory / "mirror.git"
+    world.git("init", "-q", "--bare", str(mirror))
+    world.git("push", "-q", "--mirror", str(mirror))
+    listed = world.git("cat-file", "--batch-all-objects", "--batch-check", cwd=mirror)
+    blobs = [line.split()[0] for line in listed.splitlines() if " blob " in line]
+    assert blobs, "the mirror has what was committed"
+    assert not any("key of" in world.git("cat-file", "blob", b, cwd=mirror) for b in blobs)
 
 
 def test_the_branch_stays_on_demand(world: World) -> None:
@@ -216,3 +234,24 @@ def test_what_a_killed_shim_could_not_end_is_ended(world: World) -> None:
     assert world.processes(made["id"]), "nobody has ended them yet"
     world.run("rm", "a")
     world.assert_nothing_left()
+
+
+@needs_proc
+def test_a_file_that_a_stranger_has_mapped_is_not_deleted_under_it(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    data = Path(made["worktree"]) / "data"
+    data.write_bytes(b"x" * 4096)
+    ready = world.directory / "ready"
+    with subprocess.Popen(
+        [sys.executable, "-c", MAPPER, "O_RDWR", "MAP_SHARED", "PROT_WRITE", data, ready], cwd="/"
+    ) as stranger:
+        wait_for(ready.exists, what="the mapping")
+        try:
+            said = world.run("rm", "-y", "a", ok=False)
+            assert said.returncode == 1
+            assert f"process {stranger.pid}" in said.stderr
+            assert data.read_bytes() == b"x" * 4096
+        finally:
+            stranger.kill()
+    world.run("rm", "-y", "a")
+    assert world.linked_worktrees() == []

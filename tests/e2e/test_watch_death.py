@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.conftest import World, wait_for
+from tests.conftest import World, needs_proc, wait_for
 
 SLEEP = ("--", "sleep", "1000")
 
@@ -182,6 +182,7 @@ def test_a_pid_that_belongs_to_another_process_now_is_a_dead_agent(world: World)
     assert "belongs to another process now" in world.run("why", "a").stdout
 
 
+@needs_proc
 def test_after_a_reboot_all_are_lost_once_and_pids_are_not_compared(world: World) -> None:
     made = [world.new("-n", name, *SLEEP) for name in ("a", "b")]
     for worker in made:

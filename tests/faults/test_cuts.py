@@ -16,7 +16,7 @@ from tmuxorch.model import Agent, HistoryEntry, State
 from tmuxorch.service import sweep
 
 REMOVE_STEPS = (
-    *("claimed", "ended", "closed", "saved", "buried", "moved", "worktree", "branch", "files"),
+    *("claimed", "ended", "closed", "moved", "saved", "buried", "worktree", "branch", "files"),
 )
 RESTORE_STEPS = ("recorded", "worktree", "restored")
 FAULTS = ("SIGKILL", "disk full", "bug")
@@ -89,7 +89,7 @@ def assert_removed_whole(shop: Workshop, agent: Agent, before: Look) -> None:
     assert shop.ctx.store.agents() == []
     assert not Path(agent.worktree).exists()
     assert shop.sh(shop.repo, "worktree", "list").count("\n") == 1
-    assert not list(Path(shop.ctx.state_dir, "archive").glob("*.part"))
+    assert not list(Path(shop.ctx.state_dir, "archive").rglob("*.part"))
     assert shop.look(Path(shop.restore(entry).worktree)) == before
 
 
@@ -99,7 +99,7 @@ def test_a_removal_cut_off_twice_is_carried_on(shop: Workshop, step: str, fault:
     agent = shop.worker()
     before = work(shop, agent)
     assert not run(shop, "remove", agent.id, f"remove:{step}", fault)
-    second = "saved-again" if step == "moved" and fault == "SIGKILL" else step
+    second = "saved-again" if step == "buried" and fault == "SIGKILL" else step
     run(shop, "remove", agent.id, f"remove:{second}", fault)
     assert len(shop.ctx.store.history()) <= 1
     if shop.ctx.store.agent(agent.id) is not None:
@@ -110,7 +110,7 @@ def test_a_removal_cut_off_twice_is_carried_on(shop: Workshop, step: str, fault:
 def test_a_removal_killed_at_one_step_after_the_other_comes_to_its_end(shop: Workshop) -> None:
     agent = shop.worker()
     before = work(shop, agent)
-    for step in (*REMOVE_STEPS[:6], "saved-again", *REMOVE_STEPS[5:]):
+    for step in (*REMOVE_STEPS[:6], "saved-again", *REMOVE_STEPS[6:]):
         if shop.ctx.store.agent(agent.id) is not None:
             run(shop, "remove", agent.id, f"remove:{step}", "SIGKILL")
     assert shop.ctx.store.agent(agent.id) is None or run(shop, "remove", agent.id)
@@ -182,7 +182,7 @@ def test_five_removals_and_sweeps_at_once_give_one_history_row(shop: Workshop) -
 
 
 @pytest.mark.parametrize("what", ["new file", "edit", "commit", "detached commit"])
-def test_what_is_written_between_the_save_and_the_move_is_saved(shop: Workshop, what: str) -> None:
+def test_what_is_written_between_the_look_and_the_end_is_saved(shop: Workshop, what: str) -> None:
     agent = shop.worker()
     top = Path(agent.worktree)
     if what == "detached commit":
@@ -191,11 +191,12 @@ def test_what_is_written_between_the_save_and_the_move_is_saved(shop: Workshop, 
 
     def late(step: str) -> None:
         if step == "remove:buried" and not looks:
+            aside = Path(shop.ctx.state_dir, "archive", agent.id, "files")
             if "commit" in what:
-                shop.commit(top, "late.txt")
+                shop.commit(aside, "late.txt")
             else:
-                write(top / ("late.txt" if what == "new file" else "README"), "late\n")
-            looks.append(shop.look(top))
+                write(aside / ("late.txt" if what == "new file" else "README"), "late\n")
+            looks.append(shop.look(aside))
 
     shop.ctx.checkpoint = late
     entry = shop.remove(agent)

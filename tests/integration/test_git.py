@@ -25,11 +25,12 @@ from tmuxorch.adapters.git import (
     copy_into_worktree,
     delete_branch,
     diff,
+    discard_worktree,
     find_repo,
     git,
+    holding_nothing,
     holds_nothing,
     list_worktrees,
-    remove_worktree,
     resolve_base,
     work_stats,
 )
@@ -98,11 +99,11 @@ def add(
         )
 
 
-def remove(repo: Repo, path: Path, *, reason: str = REASON, **options: object) -> None:
+def remove(repo: Repo, path: Path, *, reason: str = REASON) -> None:
     trash = path.parent / ".trash" / path.name
     with flock(f"{repo.common_dir}/test-lock", timeout_s=60):
-        remove_worktree(repo, str(path), reason=reason, trash=str(trash), **options)  # type: ignore[arg-type]
-    assert not trash.exists() or options.get("background")
+        discard_worktree(repo, str(path), reason=reason, trash=str(trash))
+    assert not trash.exists()
 
 
 class TestRun:
@@ -447,6 +448,23 @@ class TestBranches:
         sh(repo.root, "tag", "kept", tip)
         assert holds_nothing(repo, "agent/x")
 
+    def test_many_branches_are_judged_as_each_by_itself(self, repo: Repo, tmp_path: Path) -> None:
+        wt = tmp_path / "wt"
+        add(repo, wt, branch="one")
+        tips = {"merged": sh(repo.root, "rev-parse", "main"), "one": commit(wt, "1", "1")}
+        tips["same"] = tips["one"]
+        tips["above"] = commit(wt, "2", "2")
+        for name, start in (("alone", "main"), ("tagged", "main"), ("saved", "main")):
+            sh(wt, "checkout", "-q", "--detach", start)
+            tips[name] = commit(wt, name, name)
+        for name, tip in tips.items():
+            sh(repo.root, "update-ref", f"refs/heads/{name}", tip)
+        sh(repo.root, "tag", "-a", "-m", "t", "v1", tips["tagged"])
+        sh(repo.root, "update-ref", "refs/tmuxorch/salvage/x/root", tips["saved"])
+        spent = {name for name in tips if holds_nothing(repo, name)}
+        assert holding_nothing(repo, tips) == spent == {"merged", "one", "same", "tagged"}
+        assert holding_nothing(repo, {"gone": tips["one"], "one": tips["above"]}) == set()
+
 
 def _is_taken(name: str) -> bool:
     try:
@@ -598,38 +616,6 @@ class TestRemoveWorktree:
         remove(repo, tmp_path / "wt")
         assert not (tmp_path / "wt").exists()
 
-    def test_in_the_background_it_goes_soon(self, repo: Repo, tmp_path: Path) -> None:
-        add(repo, tmp_path / "wt")
-        remove(repo, tmp_path / "wt", background=True)
-        deadline = time.monotonic() + 5
-        while (tmp_path / ".trash" / "wt").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not (tmp_path / ".trash" / "wt").exists()
-
-    def test_a_last_look_that_fails_puts_it_back(self, repo: Repo, tmp_path: Path) -> None:
-        add(repo, tmp_path / "wt")
-        seen = []
-
-        def look(path: str) -> None:
-            seen.append(path)
-            assert sh(path, "status", "--porcelain") == ""
-            raise GitFailed("a late write")
-
-        with pytest.raises(GitFailed, match="late write"):
-            remove(repo, tmp_path / "wt", check=look)
-        assert seen == [str(tmp_path / ".trash" / "wt")]
-        assert list_worktrees(repo)[1].locked_reason == REASON
-        assert sh(tmp_path / "wt", "status", "--porcelain") == ""
-
-    def test_after_a_crash_in_the_middle_it_carries_on(self, repo: Repo, tmp_path: Path) -> None:
-        add(repo, tmp_path / "wt")
-        (tmp_path / ".trash").mkdir()
-        (tmp_path / "wt").rename(tmp_path / ".trash" / "wt")
-        looked: list[str] = []
-        remove(repo, tmp_path / "wt", check=looked.append)
-        assert looked == [str(tmp_path / ".trash" / "wt")]
-        assert len(list_worktrees(repo)) == 1
-
     def test_after_a_crash_before_the_deletion_it_carries_on(
         self, repo: Repo, tmp_path: Path
     ) -> None:
@@ -734,12 +720,14 @@ class TestChanges:
         (wt / "bin").write_bytes(b"\0\1\2")
         before = index_of(wt)
         assert work_stats(repo, str(wt), base) == WorkStats(head, 1, 4, 6, 1)
-        text = diff(str(wt), "main", base, stat=False, color=False).decode()
+        text = diff(repo, str(wt), "main", base, stat=False, color=False).decode()
         assert {line for line in text.splitlines() if line[:1] in "+-"} >= {
             "-one", "+two", "+1", "+2", "+3", "+x", "+y",
         }  # fmt: skip
-        assert "4 files changed" in diff(str(wt), "main", base, stat=True, color=False).decode()
-        assert b"\x1b[" in diff(str(wt), "main", base, stat=False, color=True)
+        assert (
+            "4 files changed" in diff(repo, str(wt), "main", base, stat=True, color=False).decode()
+        )
+        assert b"\x1b[" in diff(repo, str(wt), "main", base, stat=False, color=True)
         assert index_of(wt) == before
         assert os.listdir(Path(repo.common_dir, "worktrees", "wt")).count("index") == 1
         assert not list(Path(repo.common_dir, "worktrees", "wt").glob("tmuxorch*"))
@@ -751,7 +739,7 @@ class TestChanges:
         (wt / "run").write_text("#!/bin/sh\n")
         (wt / "run").chmod(0o755)
         (wt / "link").symlink_to("a.txt")
-        patch = diff(str(wt), "main", base, stat=False, color=False)
+        patch = diff(repo, str(wt), "main", base, stat=False, color=False)
         subprocess.run(["git", "-C", repo.root, "apply"], input=patch, check=True)
         assert Path(repo.root, "a.txt").read_text() == "two\n"
         assert Path(repo.root, "run").stat().st_mode & stat.S_IXUSR
@@ -765,7 +753,7 @@ class TestChanges:
         commit(wt, "own", "own\n")
         commit(repo.root, "theirs", "theirs\n")
         sh(wt, "merge", "-q", "main")
-        text = diff(str(wt), "main", base, stat=False, color=False).decode()
+        text = diff(repo, str(wt), "main", base, stat=False, color=False).decode()
         assert "own" in text
         assert "theirs" not in text
 
@@ -776,7 +764,7 @@ class TestChanges:
         add(repo, wt)
         commit(wt, "own", "own\n")
         for name in ["HEAD", "gone", base]:
-            assert b"+own" in diff(str(wt), name, base, stat=False, color=False)
+            assert b"+own" in diff(repo, str(wt), name, base, stat=False, color=False)
 
     def test_an_edit_in_the_same_moment_as_the_index_is_seen(
         self, repo: Repo, tmp_path: Path
@@ -788,7 +776,7 @@ class TestChanges:
             (wt / "a.txt").write_text("ONE\n")
             sh(wt, "add", "a.txt")
             (wt / "a.txt").write_text(f"{n:03}\n")
-            assert f"+{n:03}" in diff(str(wt), "main", base, stat=False, color=False).decode()
+            assert f"+{n:03}" in diff(repo, str(wt), "main", base, stat=False, color=False).decode()
 
 
 def index_of(worktree: Path) -> tuple[bytes, int]:

@@ -101,6 +101,18 @@ def test_after_the_clock_was_set_nothing_is_judged_for_a_moment(world: World) ->
         settle(health)
 
 
+def test_a_silent_agent_stays_idle_when_the_clock_is_set_back(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    clock = Clock()
+    clock.ahead_s = 20.0
+    with health_of(world, clock=clock) as (health, ctx, _):
+        health.look()
+        assert status_of(ctx, made) is Status.IDLE
+        clock.ahead_s = -3600.0
+        wait_for(lambda: health.look() >= 0 and health.soon_s > GRACE_S / 4)
+        assert status_of(ctx, made) is Status.IDLE
+
+
 def test_a_look_at_others_forgets_nothing_about_an_ended_worker(world: World) -> None:
     (world.home / "config.toml").write_text("[cleanup]\ndead = 'clean'\n")
     made = world.new("-n", "a", *SLEEP)

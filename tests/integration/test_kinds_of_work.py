@@ -407,6 +407,143 @@ def a_commit_that_was_amended_away(shop: Workshop, top: Path) -> None:
     shop.sh(top, "commit", "-q", "--amend", "-m", "second try")
 
 
+@kind
+def a_filter_that_cleans_the_edit_away(shop: Workshop, top: Path) -> None:
+    shop.sh(shop.repo, "config", "filter.strip.clean", "sed s/secret//")
+    shop.commit(top, ".gitattributes", "*.nb filter=strip\n")
+    shop.commit(top, "a.nb", "my output\n")
+    write(top / "a.nb", "my secretoutput\n")
+    shop.sh(top, "status")
+
+
+@kind
+def an_edit_of_line_ends_alone(shop: Workshop, top: Path) -> None:
+    shop.commit(top, ".gitattributes", "* text=auto\n")
+    shop.commit(top, "lines.txt", "one\ntwo\n")
+    write(top / "lines.txt", b"one\r\ntwo\r\n")
+    shop.sh(top, "add", "lines.txt")
+    shop.sh(top, "status")
+
+
+@kind
+def an_ident_that_was_edited(shop: Workshop, top: Path) -> None:
+    shop.commit(top, ".gitattributes", "*.c ident\n")
+    shop.commit(top, "v.c", "/* $Id$ */\n")
+    write(top / "v.c", "/* $Id: by hand $ */\n")
+    shop.sh(top, "status")
+
+
+@kind
+def files_in_a_submodule_that_is_not_initialised(shop: Workshop, top: Path) -> None:
+    make_submodule(shop, top)
+    shop.sh(top, "submodule", "--quiet", "deinit", "-f", "sub")
+    write(top / "sub/notes.txt", "mine\n")
+    write(top / "sub/deep/er.txt")
+
+
+@kind
+def files_below_a_git_that_is_no_repository(_: Workshop, top: Path) -> None:
+    write(top / "fixtures/one/.git/config", "[core]\n")
+    write(top / "fixtures/one/data.txt")
+    write(top / "fixtures/two/.git", "gitdir: /nowhere\n")
+    write(top / "fixtures/two/data.txt")
+    write(top / "fixtures/three/.git", "no gitfile at all\n")
+
+
+@kind
+def a_new_file_of_another_case(shop: Workshop, top: Path) -> None:
+    shop.sh(shop.repo, "config", "core.ignoreCase", "true")
+    write(top / "readme", "not README\n")
+
+
+@kind
+def modes_that_git_does_not_keep(_: Workshop, top: Path) -> None:
+    (top / "README").chmod(0o600)
+    (top / "run.sh").chmod(0o700)
+    (top / "src").chmod(0o700)
+
+
+@kind
+def modes_that_git_is_told_to_overlook(shop: Workshop, top: Path) -> None:
+    shop.sh(shop.repo, "config", "core.fileMode", "false")
+    (top / "README").chmod(0o755)
+
+
+@kind
+def links_that_git_is_told_to_overlook(shop: Workshop, top: Path) -> None:
+    shop.sh(shop.repo, "config", "core.symlinks", "false")
+    (top / "link").unlink()
+    write(top / "link", "README")
+    (top / "README").unlink()
+    (top / "README").symlink_to("hello\n")
+
+
+@kind
+def a_fifo(_: Workshop, top: Path) -> None:
+    os.mkfifo(top / "pipe")
+    write(top / "new.txt")
+
+
+@kind
+def directories_without_end(_: Workshop, top: Path) -> None:
+    deep = os.path.join(top, *("d" * 1500))
+    os.makedirs(os.path.join(top, *("d" * 700)))
+    os.makedirs(deep)
+    write(Path(deep, "bottom.txt"), "found\n")
+    write(top / "d/d/.hidden", "1\n")
+
+
+@kind
+def a_directory_that_nobody_may_read(_: Workshop, top: Path) -> None:
+    write(top / "sealed/inner/key").chmod(0)
+    (top / "sealed/inner").chmod(0)
+    (top / "sealed").chmod(0o300)
+
+
+@kind
+def a_shallow_clone_inside(shop: Workshop, top: Path) -> None:
+    for number in range(3):
+        shop.commit(shop.repo, "n", f"{number}\n")
+    shop.sh(top, "clone", "-q", "--depth=1", f"file://{shop.repo}", "tool")
+    shop.commit(top / "tool", "mine.txt")
+    assert (top / "tool/.git/shallow").exists()
+
+
+@kind
+def a_shallow_submodule(shop: Workshop, top: Path) -> None:
+    library = shop.directory / "library"
+    library.mkdir()
+    shop.sh(library, "init", "-q")
+    for number in range(3):
+        shop.commit(library, "lib.c", f"{number}\n")
+    shop.sh(top, "submodule", "--quiet", "add", "--depth=1", f"file://{library}", "sub")
+    shop.sh(top, "commit", "-qm", "add a submodule")
+    shop.commit(top / "sub", "deep.c")
+
+
+@kind
+def all_that_a_nested_repository_can_hold(shop: Workshop, top: Path) -> None:
+    nested = top / "vendor/tool"
+    nested.mkdir(parents=True)
+    shop.sh(nested, "init", "-q")
+    shop.commit(nested, "tool.py")
+    write(nested / "tool.py", "stashed\n")
+    shop.sh(nested, "stash", "push", "-q")
+    shop.commit(nested, "lost.py")
+    shop.sh(nested, "reset", "-q", "--hard", "HEAD~1")
+    write(nested / ".git/hooks/pre-commit", "#!/bin/sh\n").chmod(0o755)
+    write(nested / ".git/info/exclude", "*.tmp\n")
+    shop.sh(nested, "config", "alias.x", "status")
+    shop.sh(nested, "worktree", "add", "-q", "../linked")
+    write(nested / "junk.tmp")
+
+
+@kind
+def a_commit_that_only_the_log_knows(shop: Workshop, top: Path) -> None:
+    shop.commit(top, "dropped.txt")
+    shop.sh(top, "reset", "-q", "--hard", "HEAD~1")
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_it_comes_back_as_it_was(shop: Workshop, name: str) -> None:
     agent = shop.worker()
@@ -439,3 +576,11 @@ def test_it_comes_back_as_it_was(shop: Workshop, name: str) -> None:
 
 def test_there_are_forty_kinds_and_more() -> None:
     assert len(KINDS) >= 40
+
+
+def test_a_log_alone_keeps_a_worker_from_being_called_clean(shop: Workshop) -> None:
+    agent = shop.worker()
+    a_commit_that_only_the_log_knows(shop, Path(agent.worktree))
+    stake = removal.observe_stake(agent)
+    assert stake is not None
+    assert [commit.title for commit in stake.dropped] == ["write dropped.txt"]

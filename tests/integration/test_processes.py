@@ -20,7 +20,7 @@ from typing import TypeVar
 import pytest
 
 import tmuxorch
-from tmuxorch.adapters import portable, processes, procfs
+from tmuxorch.adapters import portable, processes, procfs, writers
 from tmuxorch.core.observation import Alive, Dead, Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
@@ -378,6 +378,18 @@ def test_a_proc_of_another_namespace_is_not_believed() -> None:
 
 
 @needs_root
+def test_an_empty_proc_is_no_table_of_nobody() -> None:
+    code = (
+        "from tmuxorch.adapters.process_table import read_table\n"
+        "try: print(read_table())\n"
+        "except Exception as error: print('refused:', error)"
+    )
+    mount = 'mount -t tmpfs none /proc && exec "$@"'
+    answer = in_python("unshare", "--mount", "sh", "-c", mount, "sh", code=code)
+    assert answer.startswith("refused:")
+
+
+@needs_root
 def test_a_process_hidden_by_hidepid_is_unknown(world: World) -> None:
     process = world.start("sleep", "600")
     code = (
@@ -412,6 +424,15 @@ def test_a_start_is_counted_from_boot_so_that_setting_the_clock_changes_nothing(
     process = world.start("sleep", "600")
     age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - process.ticks / os.sysconf("SC_CLK_TCK")
     assert 0 <= age_s < DEADLINE_S
+
+
+def test_the_age_of_a_process_is_told_while_it_runs(world: World) -> None:
+    process = world.start("sleep", "600")
+    age_s = procfs.age_s(process.pid)
+    assert age_s is not None
+    assert 0 <= age_s < DEADLINE_S
+    world.kill(process, reap=False)
+    assert procfs.age_s(process.pid) is None
 
 
 def test_a_program_may_call_itself_anything(world: World) -> None:
@@ -826,6 +847,73 @@ def test_survivors_are_named(world: World) -> None:
     assert is_alive(process)
 
 
+# Who may still write below a directory.
+
+# Maps a file, closes its descriptor (Python's own mmap keeps one), says so and waits.
+MAPPER = """
+import ctypes, mmap, os, sys, time
+flags, kind, rights, path, ready = sys.argv[1:]
+fd = os.open(path, getattr(os, flags))
+map = ctypes.CDLL(None, use_errno=True).mmap
+map.restype = ctypes.c_ssize_t
+size = ctypes.c_size_t(4096)
+assert map(None, size, eval(rights, vars(mmap)), getattr(mmap, kind), fd, ctypes.c_long(0)) != -1
+os.close(fd)
+open(ready, "w").close()
+time.sleep(600)
+"""
+
+
+def start_mapper(world: World, path: Path, flags: str, kind: str, rights: str) -> ProcessId:
+    ready = world.elsewhere / "ready"
+    process = world.start(sys.executable, "-c", MAPPER, flags, kind, rights, str(path), str(ready))
+    eventually(ready.exists, "the mapping")
+    return process
+
+
+def mappings_of(process: ProcessId, path: Path) -> str | None:
+    return writers._mapped_below(process.pid, f"{path}/")
+
+
+@pytest.mark.parametrize(
+    ("flags", "kind", "rights", "counts"),
+    [
+        ("O_RDWR", "MAP_SHARED", "PROT_READ | PROT_WRITE", True),
+        ("O_RDWR", "MAP_SHARED", "PROT_WRITE", True),
+        ("O_RDWR", "MAP_SHARED", "PROT_READ", True),  # it may be made writable at any time
+        ("O_RDONLY", "MAP_SHARED", "PROT_READ", False),
+        ("O_RDWR", "MAP_PRIVATE", "PROT_READ | PROT_WRITE", False),
+    ],
+)
+def test_memory_that_is_a_file_counts_as_a_writer(
+    world: World, flags: str, kind: str, rights: str, counts: bool
+) -> None:
+    inside = world.worktree / "sub"
+    inside.mkdir()
+    (inside / "data").write_bytes(b"x" * 4096)
+    process = start_mapper(world, inside / "data", flags, kind, rights)
+    found = mappings_of(process, world.worktree)
+    assert found == (f"{inside}/data mapped for writing" if counts else None)
+    assert mappings_of(process, world.worktree / "su") is None
+
+
+@pytest.mark.parametrize("name", ["data", "two\nlines", "not really (deleted)", "sp ace"])
+def test_a_mapped_file_is_found_under_its_new_place_until_it_is_deleted(
+    world: World, name: str
+) -> None:
+    old, new = world.elsewhere / "old", world.elsewhere / "new"
+    old.mkdir()
+    (old / name).write_bytes(b"x" * 4096)
+    process = start_mapper(world, old / name, "O_RDWR", "MAP_SHARED", "PROT_WRITE")
+    old.rename(new)
+    assert mappings_of(process, old) is None
+    assert mappings_of(process, new) == f"{new}/{name} mapped for writing"
+    members = processes.observe_writers_below(str(new))
+    assert [member.process for member in members] == [process]
+    (new / name).unlink()
+    assert mappings_of(process, new) is None
+
+
 # Without /proc: psutil on Linux stands in for psutil on macOS.
 
 
@@ -850,6 +938,20 @@ def test_without_proc_life_and_death_are_told_apart(world: World) -> None:
     world.children[-1].wait()
     assert procfs.observe_process(process) == Dead("no such process")
     assert processes.wait_dead(process, 0)
+
+
+@pytest.mark.usefixtures("without_proc")
+def test_without_proc_a_shims_report_is_completed_by_who_had_the_pid_then(world: World) -> None:
+    process = world.start("sleep", "600")
+    reported = dataclasses.replace(process, boot=portable.NO_BOOT, ticks=process.ticks + 5)
+    assert procfs.complete(reported) == process
+    # Younger than the report: it has the pid of one that has ended.
+    earlier = dataclasses.replace(reported, ticks=process.ticks - 2 * portable.ROUNDING)
+    assert is_dead(procfs.complete(earlier))
+    elsewhere = dataclasses.replace(reported, machine="another")
+    assert isinstance(procfs.observe_process(procfs.complete(elsewhere)), Unknown)
+    world.kill(process)
+    assert is_dead(procfs.complete(reported))
 
 
 @pytest.mark.usefixtures("without_proc")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -254,7 +255,7 @@ def test_the_safe_part_leaves_all_that_could_matter(shop: Workshop) -> None:
     entry = shop.remove(shop.worker())
     trash = write(Path(shop.ctx.worktrees_dir) / "repo" / ".trash" / entry.id / "file")
     run = write(Path(shop.ctx.state_dir) / "run" / "0123456789ab" / "launch")
-    done = sweep.sweep_safe(shop.ctx)
+    done = sweep.sweep_safe(shop.ctx, set())
     assert {o.name for o in done} == {str(trash.parent), str(run.parent)}
     assert not trash.exists()
     assert not run.exists()
@@ -314,3 +315,82 @@ def test_sweeping_twice_finds_nothing_the_second_time(shop: Workshop) -> None:
     assert all(orphan.done for orphan in again)
     wait_for(lambda: sweep.observe_orphans(shop.ctx) == [])
     assert len(shop.ctx.store.history()) == 2
+
+
+@pytest.fixture
+def undeletable(shop: Workshop) -> Iterator[Path]:
+    """A directory in the trash in which something is mounted, so that it cannot go."""
+    entry = shop.remove(shop.worker("stuck"))
+    trash = Path(shop.ctx.worktrees_dir) / "repo" / ".trash" / entry.id
+    wait_for(lambda: not trash.exists())
+    mounted = trash / "mounted"
+    mounted.mkdir(parents=True)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "tmpfs", mounted], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"nothing can be mounted here: {done.stderr.decode().strip()}")
+    write(mounted / "theirs")
+    yield trash
+    subprocess.run(["umount", "-l", mounted], check=False, capture_output=True)
+
+
+def test_what_cannot_be_deleted_stops_no_other_and_is_told_once(
+    shop: Workshop, undeletable: Path
+) -> None:
+    entry = shop.remove(shop.worker("other"))
+    other = write(undeletable.parent / entry.id / "file").parent
+    told: set[str] = set()
+    first = {Path(o.name): o for o in sweep.sweep_safe(shop.ctx, told)}
+    assert {path: orphan.done for path, orphan in first.items()} == {
+        undeletable: False,
+        other: True,
+    }
+    assert "could not be deleted" in first[undeletable].reason
+    assert (undeletable / "mounted" / "theirs").exists(), "what is mounted is not emptied"
+    assert sweep.sweep_safe(shop.ctx, told) == []
+    subprocess.run(["umount", undeletable / "mounted"], check=True)
+    assert [orphan.done for orphan in sweep.sweep_safe(shop.ctx, told)] == [True]
+    assert not undeletable.exists()
+
+
+def test_a_directory_deeper_than_any_stack_is_measured_and_swept(shop: Workshop) -> None:
+    entry = shop.remove(shop.worker())
+    trash = Path(shop.ctx.worktrees_dir) / "repo" / ".trash" / entry.id
+    wait_for(lambda: not trash.exists())
+    trash.mkdir()
+    before = os.getcwd()
+    os.chdir(trash)
+    for _ in range(1500):
+        os.mkdir("d")
+        os.chdir("d")
+    os.chdir(before)
+    assert [orphan.done for orphan in sweep.sweep_safe(shop.ctx, set())] == [True]
+    assert not trash.exists()
+
+
+def count_git_calls(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> int:
+    calls = shop.directory / "calls"
+    calls.write_text("")
+    script = f'#!/bin/sh\necho >> {calls}\nexec {shutil.which("git")} "$@"\n'
+    wrapper = write(shop.directory / "bin" / "git", script)
+    wrapper.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
+        sweep.observe_orphans(shop.ctx)
+    return len(calls.read_text())
+
+
+def test_how_often_git_is_asked_does_not_grow_with_the_history(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remove(count: int) -> None:
+        for _ in range(count):
+            agent = shop.worker()
+            shop.commit(Path(agent.worktree), "done.txt")
+            shop.remove(agent)
+
+    remove(2)
+    few = count_git_calls(shop, monkeypatch)
+    remove(6)
+    assert count_git_calls(shop, monkeypatch) == few

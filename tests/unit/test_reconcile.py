@@ -78,6 +78,23 @@ def test_a_worker_without_pid_for_longer_never_started(window: WindowFact) -> No
     assert (verdict.action, verdict.reason) == (Action.END, Reason.NEVER_STARTED)
 
 
+@pytest.mark.parametrize("started_at", [NOW - 1e6, NOW + 1e6])
+@pytest.mark.parametrize(("held_for_s", "action"), [(119, Action.SHOW), (121, Action.END)])
+def test_the_pane_tells_how_long_a_start_takes_whatever_the_clock_was_set_to(
+    started_at: float, held_for_s: float, action: Action
+) -> None:
+    who = agent(State.RUNNING, process=None, started_at=started_at)
+    assert judge(who, Observation(SEEN, held_for_s=held_for_s)).action is action
+
+
+@pytest.mark.parametrize(("waiting_s", "action"), [(119, Action.SHOW), (121, Action.END)])
+def test_a_start_of_the_future_is_waited_for_no_longer_than_any_other(
+    waiting_s: float, action: Action
+) -> None:
+    who = agent(State.RUNNING, process=None, started_at=NOW + 1e6)
+    assert judge(who, Observation(GONE, waiting_s=waiting_s)).action is action
+
+
 def test_a_start_that_nobody_wrote_down_is_adopted() -> None:
     who = agent(State.RUNNING, process=None, started_at=NOW - 500)
     assert judge(who, Observation(SEEN, started=STARTED)).action is Action.ADOPT
@@ -194,6 +211,17 @@ def test_a_persistent_agent_comes_back_when_it_is_time(
     assert judge(who, Observation(GONE, DEAD)).action is action
 
 
+def test_a_restart_does_not_wait_for_a_clock_that_was_set_back_to_come_round_again() -> None:
+    who = agent(State.EXITED, kind=Kind.PERSISTENT, ended_at=NOW + 3600, restart_at=NOW + 3602)
+    assert judge(who, Observation(GONE, DEAD)).action is Action.RESTART
+
+
+@pytest.mark.parametrize("step_s", [3600.0, -3600.0])
+def test_new_activity_is_noted_whatever_the_clock_was_set_to(step_s: float) -> None:
+    who = replace(RUNNING, last_activity_at=SEEN.activity_at + step_s)
+    assert judge(who, Observation(SEEN, ALIVE, ALIVE)).action is Action.SHOW
+
+
 WINDOWS: tuple[WindowFact, ...] = (SEEN, SPLIT, FOREIGN, MISSED, GONE, SERVER_GONE, UNKNOWN)
 PROCESSES: tuple[ProcessFact | None, ...] = (ALIVE, DEAD, UNKNOWN, None)
 
@@ -226,6 +254,7 @@ def check(who: Agent, seen: Observation, verdict: Verdict) -> None:
         assert seen.process is DEAD
         assert not isinstance(seen.window, Unknown)
     assert not isinstance(seen.process, type(ALIVE)) or who.process is None
+    assert not isinstance(seen.process, Unknown) or who.state is State.RUNNING
     if verdict.action is Action.REMOVE:
         assert who.state is State.EXITED
         assert not who.stopped

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from contextlib import contextmanager
 
-from tmuxorch.errors import StoreUnusable
+from tmuxorch.errors import StoreDamaged, StoreUnusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def _migrate(db: sqlite3.Connection, state_dir: str) -> None:
     found = db.execute("PRAGMA user_version").fetchone()[0]
     if found > len(MIGRATIONS):
         raise StoreUnusable(
-            f"the store in {state_dir} was written by a newer tmuxorch; upgrade this one"
+            f"the store in {state_dir} was written by a newer tmuxorch and was left as it is; "
+            "upgrade this one"
         )
     marker = os.path.join(state_dir, MARKER)
     if found == 0 and os.path.exists(marker):
@@ -79,7 +80,7 @@ def _migrate(db: sqlite3.Connection, state_dir: str) -> None:
         found = db.execute("PRAGMA user_version").fetchone()[0]
         db.execute("ROLLBACK")
         if found == 0:
-            raise StoreUnusable(
+            raise StoreDamaged(
                 f"the store in {state_dir} is empty although it was in use, so nothing will be "
                 "deleted; bring tmuxorch.db back from a backup or run `tmuxorch doctor --repair`"
             )
@@ -123,6 +124,19 @@ def translated(state_dir: str) -> Iterator[None]:
     except sqlite3.IntegrityError:
         raise
     except (sqlite3.Error, OSError) as e:
+        if _is_damage(e):
+            raise StoreDamaged(
+                f"the store in {state_dir} cannot be used: it is damaged ({e}); bring a backup "
+                "back or run `tmuxorch doctor --repair`"
+            ) from e
         raise StoreUnusable(
             f"the store in {state_dir} cannot be used ({e}); check its permissions and free space"
         ) from e
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether the file itself is wrong, and not what surrounds it (rights, room, a lock)."""
+    code = getattr(error, "sqlite_errorcode", None)
+    known = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    is_incomplete = str(error).startswith(("no such table", "no such column"))
+    return code is not None and (code & 0xFF in known or is_incomplete)

@@ -6,7 +6,8 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from tmuxorch.adapters.run import Timeout
 
@@ -28,6 +29,40 @@ def flock(path: str, *, timeout_s: float) -> Iterator[None]:
                 return
         finally:
             os.close(file)
+
+
+class Cut(NamedTuple):
+    """That the last holder of a lock died while it held it: who, and since when it did."""
+
+    who: str
+    since: float
+
+
+def read_cut(note: str) -> Cut | None:
+    """What is noted there; to be asked by the lock's holder, before it notes itself."""
+    try:
+        return Cut(os.readlink(note), os.lstat(note).st_mtime)
+    except OSError:
+        return None
+
+
+@contextmanager
+def noted(note: str, who: str) -> Iterator[None]:
+    """Note for the block who holds the lock; what is noted there already stays.
+
+    It is a link to nowhere, because that is made at once and whole, also in a power cut. A
+    full disk is no reason not to go on.
+    """
+    made = False
+    with suppress(OSError):
+        os.symlink(who, note)
+        made = True
+    try:
+        yield
+    finally:
+        if made:
+            with suppress(OSError):
+                os.unlink(note)
 
 
 def _wait_for(file: int, path: str, deadline: float, timeout_s: float) -> None:

@@ -2,22 +2,27 @@
 
 Start times are absolute there, in hundredths of a second since 1970, so they differ
 across reboots as well and no boot id is needed. (`boot_time()` would be a bad one: it
-moves when the clock is set, and every agent would look dead.)
+moves when the clock is set, and every agent would look dead.) A machine that shares our
+files has such times as well, so there the machine tells.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 
 import psutil
 
+from tmuxorch.adapters.machine import read_machine
 from tmuxorch.adapters.process_table import Row, Table, find_marker
 from tmuxorch.core.observation import Alive, Dead, ProcessFact, Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
 
 BOOT = "any"
+NO_BOOT = "-"  # in what a shim reports
+ROUNDING = 200  # start times of one process, by two ways of asking, in hundredths of a second
 CLOCK = psutil.boot_time()
 
 
@@ -31,9 +36,25 @@ def identify(pid: int) -> ProcessId | None:
         raise TmuxorchError(f"process {pid} cannot be looked at: {error}") from error
 
 
+def complete(process: ProcessId) -> ProcessId:
+    """The identity of a process of which a shim knew only that it ran at a certain time.
+
+    While it lived its pid was nobody else's: what has the pid now and is not younger than
+    the report is that very process.
+    """
+    if process.boot != NO_BOOT or process.machine != read_machine():
+        return process
+    now = identify(process.pid)
+    if now is not None and now.ticks <= process.ticks + ROUNDING:
+        return now
+    return replace(process, boot=BOOT)
+
+
 def observe_process(process: ProcessId) -> ProcessFact:
     if process.boot != BOOT:
         return Unknown("it was started on another system")
+    if process.machine != read_machine():
+        return Unknown("it was started on another machine")
     try:
         now = psutil.Process(process.pid)
         if _identity(now) != process:
@@ -89,7 +110,8 @@ def _row(process: psutil.Process) -> Row:
 
 
 def _identity(process: psutil.Process) -> ProcessId:
-    return ProcessId(BOOT, 0, process.pid, int(process.create_time() * 100), 0)
+    ticks = int(process.create_time() * 100)
+    return ProcessId(BOOT, 0, process.pid, ticks, 0, read_machine())
 
 
 def _has_ended(process: psutil.Process) -> bool:

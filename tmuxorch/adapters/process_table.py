@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tmuxorch.adapters import procfs
+from tmuxorch.adapters.machine import read_machine
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
 
@@ -78,6 +79,7 @@ def read_table() -> Table:
         from tmuxorch.adapters import portable
 
         return portable.read_table()
+    procfs.read_here()  # an empty /proc, or another namespace's, would be a table of nobody
     table: Table = {}
     seen: set[str] = set()
     try:
@@ -136,7 +138,7 @@ def _read_row(pid: int) -> Row | None:
     if int(stat[procfs.FLAGS]) & KERNEL_THREAD:
         return None
     row = Row(
-        id=ProcessId(boot, namespace, pid, int(stat[procfs.TICKS]), inode),
+        id=ProcessId(boot, namespace, pid, int(stat[procfs.TICKS]), inode, read_machine()),
         name=os.fsdecode(name),
         parent=int(stat[procfs.PARENT]),
         group=int(stat[procfs.GROUP]),

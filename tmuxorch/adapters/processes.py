@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 from tmuxorch.adapters import procfs
 from tmuxorch.adapters.process_table import (
-    ABSENT,
     Row,
     Table,
     ancestors,
     read_command,
     read_table,
 )
+from tmuxorch.adapters.writers import find_written
 from tmuxorch.core.observation import Alive, Dead, Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
@@ -115,24 +115,17 @@ def observe_users_of(path: str, *, excluding: Iterable[int] = ()) -> tuple[Membe
 
 
 def observe_writers_below(path: str) -> tuple[Member, ...]:
-    """Who has a file below `path` open for writing; nobody where the system has no /proc."""
+    """Who has a file below `path` open or mapped for writing; nobody where there is no /proc.
+
+    What another user's process has is hidden from all but root, so it does not count.
+    """
     path = os.path.realpath(path)
     return tuple(
-        _member(row, f"has {name} open for writing")
+        _member(row, f"has {found}")
         for row in (read_table().values() if procfs.LINUX else ())
-        if not row.ended and row.pid != os.getpid() and (name := _open_below(row.pid, path))
+        if not row.ended and row.pid != os.getpid()
+        if (found := find_written(row.pid, path))
     )
-
-
-def _open_below(pid: int, path: str) -> str | None:
-    with suppress(*ABSENT):
-        for fd in os.listdir(f"/proc/{pid}/fd"):
-            name = os.readlink(f"/proc/{pid}/fd/{fd}")
-            if name.startswith(path + os.sep) and not name.endswith(" (deleted)"):
-                flags = procfs.read_file(f"/proc/{pid}/fdinfo/{fd}").split(b"flags:\t")[1]
-                if int(flags.split()[0], 8) & (os.O_WRONLY | os.O_RDWR):
-                    return name
-    return None
 
 
 def is_ancestor_of_us(pid: int) -> bool:
@@ -198,7 +191,8 @@ def end_family(
 
     The first of `roots`, the shim, is asked alone and gets a grace of its own, for it ends
     its descendants itself. Then all get TERM and a grace, and whoever is still found gets
-    KILL until two looks in a row find nobody. Raises TmuxorchError naming the survivors.
+    KILL until two looks in a row find nobody. Raises TmuxorchError naming the survivors, or
+    a root that is not known to be dead in the end: that nobody was found is no proof.
     """
     seen: dict[ProcessId, Member] = {}
 
@@ -242,16 +236,25 @@ def end_family(
         tell("killed", members)
         refused = _signal_all(members, signal.SIGKILL)
         _wait_all([m for m in members if m.process not in refused], KILL_WAIT_S)
+    for root in roots:
+        _check_dead(root)
     return tuple(seen.values())
+
+
+def _check_dead(process: ProcessId) -> None:
+    match procfs.observe_process(process):
+        case Alive():
+            raise TmuxorchError(f"process {process.pid} still runs; end it by hand and try again")
+        case Unknown(why):
+            raise TmuxorchError(f"whether process {process.pid} has ended is not known: {why}")
 
 
 def _untaken(table: Table, roots: tuple[ProcessId, ...]) -> set[int]:
     """The pids of those roots that nobody has taken since; a zombie still has its own."""
-    me = procfs.identify_self()
     return {
         root.pid
         for root in roots
-        if (root.boot, root.namespace) == (me.boot, me.namespace)
+        if procfs.is_here(root)
         and (root.pid not in table or procfs.same_process(table[root.pid].id, root))
     }
 

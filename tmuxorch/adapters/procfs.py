@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import time
 from functools import cache
 
 from tmuxorch.core.observation import Alive, Dead, ProcessFact, Unknown
@@ -31,6 +32,8 @@ def identify(pid: int) -> ProcessId | None:
         from tmuxorch.adapters import portable
 
         return portable.identify(pid)
+    from tmuxorch.adapters.machine import read_machine
+
     boot, namespace = read_here()
     try:
         while True:
@@ -42,7 +45,9 @@ def identify(pid: int) -> ProcessId | None:
         return None
     except OSError as error:
         raise TmuxorchError(f"process {pid} cannot be looked at: {error.strerror}") from error
-    return None if has_ended(stat) else ProcessId(boot, namespace, pid, int(stat[TICKS]), inode)
+    if has_ended(stat):
+        return None
+    return ProcessId(boot, namespace, pid, int(stat[TICKS]), inode, read_machine())
 
 
 def identify_self() -> ProcessId:
@@ -56,7 +61,7 @@ def observe_process(process: ProcessId) -> ProcessFact:
     """Whether this very process still runs.
 
     One of another pid namespace is Unknown, not Dead: seen from a container, an agent that
-    runs on the host has no pid at all.
+    runs on the host has no pid at all. So is one of another machine that shares our files.
     """
     if not LINUX:
         from tmuxorch.adapters import portable
@@ -75,7 +80,7 @@ def observe_process(process: ProcessId) -> ProcessFact:
 def _observe(process: ProcessId) -> ProcessFact:
     boot, namespace = read_here()
     if process.boot != boot:
-        return Dead("the machine was rebooted")
+        return _observe_another_boot(process)
     if process.namespace != namespace:
         return Unknown("it was started in another pid namespace (container)")
     _, stat = read_stat(process.pid)
@@ -85,12 +90,58 @@ def _observe(process: ProcessId) -> ProcessFact:
     return Dead("it is a zombie") if has_ended(stat) else Alive(process)
 
 
+def _observe_another_boot(process: ProcessId) -> ProcessFact:
+    from tmuxorch.adapters.machine import read_machine
+
+    if process.boot in ("-", "any"):
+        return Unknown("it was started where processes cannot be identified exactly")
+    if not process.machine:
+        return Unknown("it was started before a reboot or on another machine: nobody noted which")
+    if process.machine != read_machine():
+        return Unknown("it was started on another machine")
+    return Dead("the machine was rebooted")
+
+
+def is_here(process: ProcessId) -> bool:
+    """Whether its pid is a number of the table that we look into."""
+    if LINUX:
+        return (process.boot, process.namespace) == read_here()
+    me = identify_self()
+    return (process.boot, process.machine) == (me.boot, me.machine)
+
+
 def same_process(one: ProcessId, other: ProcessId) -> bool:
-    """Whether two identities are of one process; an inode nobody could read is no difference."""
+    """Whether two identities are of one process; what nobody could read is no difference."""
     return (
         (one.boot, one.namespace, one.pid, one.ticks)
         == (other.boot, other.namespace, other.pid, other.ticks)
-    ) and (one.inode == other.inode or 0 in (one.inode, other.inode))
+        and (one.inode == other.inode or 0 in (one.inode, other.inode))
+        and (one.machine == other.machine or "" in (one.machine, other.machine))
+    )
+
+
+def complete(process: ProcessId) -> ProcessId:
+    """What a shim said of a process, as we would say it; it has no means to where /proc is not."""
+    if LINUX:
+        return process
+    from tmuxorch.adapters import portable
+
+    return portable.complete(process)
+
+
+def age_s(pid: int) -> float | None:
+    """How long the process has run, by the clock that nobody sets; None if it does not, or if
+    that is unknown."""
+    if not LINUX:
+        return None
+    try:
+        _, stat = read_stat(pid)
+    except OSError:
+        return None
+    if has_ended(stat):
+        return None
+    ticks = int(stat[TICKS])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
 
 
 @cache

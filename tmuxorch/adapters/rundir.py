@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from tmuxorch import shim
+from tmuxorch.adapters import procfs
+from tmuxorch.adapters.machine import read_machine
 from tmuxorch.core.observation import Ended, Started
 from tmuxorch.model import AgentId, Exit, ProcessId
 
@@ -35,16 +37,23 @@ def prepare(
     task: str,
     stdin: str | None,
     grace_s: float,
+    run: int,
 ) -> None:
-    """Write what the shim needs; traces of an earlier run are cleared."""
+    """Write what the shim needs; traces of an earlier run are cleared.
+
+    `run` counts the agent's starts: the shim says it again, so that words of an earlier run
+    are known for what they are whatever the clock showed.
+    """
     _make_private(directory)
-    for stale in ("started", "exit", "ready"):
+    for stale in ("started", "exit", "ready", "over"):
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(directory, stale))
     _write(task_file(directory), task.encode())
     pairs = [("arg", os.fsencode(arg)) for arg in argv]
     pairs += [("env", os.fsencode(f"{name}={value}")) for name, value in env.items()]
     pairs += [("cwd", os.fsencode(cwd)), ("grace_ms", b"%d" % round(grace_s * 1000))]
+    # The shim runs where we do: a tmux socket does not reach to another machine.
+    pairs += [("run", b"%d" % run), ("machine", read_machine().encode())]
     if stdin is not None:
         pairs.append(("stdin", os.fsencode(stdin)))
     _write(os.path.join(directory, "launch"), shim.encode_launch(pairs))
@@ -71,25 +80,51 @@ def wait_poke(fd: int, timeout_s: float) -> bool:
     return poked
 
 
-def read_started(directory: str) -> Started | None:
+def read_started(directory: str, *, run: int | None = None) -> Started | None:
+    """The shim's word that the agent runs; with `run` only if it is about that one."""
     fields = _read_fields(os.path.join(directory, "started"))
     if fields is None:
         return None
-    return Started(
-        ProcessId.parse(fields["agent"]), ProcessId.parse(fields["shim"]), float(fields["at"])
+    process, keeper = (ProcessId.parse(fields[key]) for key in ("agent", "shim"))
+    said = Started(
+        procfs.complete(process), procfs.complete(keeper), float(fields["at"]), _run(fields)
     )
+    return said if run is None or said.run in (None, run) else None
 
 
-def read_exit(directory: str) -> Ended | None:
+def read_exit(directory: str, *, run: int | None = None) -> Ended | None:
+    """The shim's word how the agent ended; with `run` only if it is about that one."""
     fields = _read_fields(os.path.join(directory, "exit"))
     if fields is None:
         return None
-    at = float(fields.get("at", time.time()))
+    how, error = None, None
     if "code" in fields:
-        return Ended(Exit(int(fields["code"]), None), None, at)
-    if "signal" in fields:
-        return Ended(Exit(None, int(fields["signal"])), None, at)
-    return Ended(None, fields.get("error", "unknown error"), at)
+        how = Exit(int(fields["code"]), None)
+    elif "signal" in fields:
+        how = Exit(None, int(fields["signal"]))
+    else:
+        error = fields.get("error", "unknown error")
+    at = float(fields.get("at", time.time()))
+    lived_s = float(fields["lived_s"]) if "lived_s" in fields else None
+    said = Ended(how, error, at, _run(fields), lived_s)
+    return said if run is None or said.run in (None, run) else None
+
+
+def _run(fields: dict[str, str]) -> int | None:
+    return int(fields["run"]) if "run" in fields else None
+
+
+def note_over(directory: str, *, run: int) -> None:
+    """Note that every process of that run is known to be dead."""
+    _make_private(directory)
+    _write(os.path.join(directory, "over"), b"run %d\n" % run)
+
+
+def is_over(directory: str, *, run: int) -> bool:
+    """Whether every process of that run was once seen dead, from wherever that could be seen."""
+    with suppress(OSError, ValueError):
+        return _run(_read_fields(os.path.join(directory, "over")) or {}) == run
+    return False
 
 
 @dataclass(frozen=True, slots=True)

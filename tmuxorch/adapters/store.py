@@ -7,8 +7,9 @@ import time
 from contextlib import contextmanager
 
 from tmuxorch.adapters.database import open_database, roll_back, translated, was_made
+from tmuxorch.adapters.past import Past
 from tmuxorch.adapters.rows import as_columns, as_text, insertion, read_agent, read_entry
-from tmuxorch.errors import NameTaken, StateConflict
+from tmuxorch.errors import NameTaken, StateConflict, StoreDamaged
 from tmuxorch.model import (
     Agent,
     AgentId,
@@ -30,7 +31,7 @@ else:
 EVENTS_KEPT = 50_000
 REPORT_STEP_S = 5.0
 _ID_PREFIX_MIN = 4
-_NEWEST = "ORDER BY removed_at DESC, seq DESC"
+_NEWEST = "ORDER BY seq DESC"  # as they were removed, whatever the clock showed
 _KEEP_FIRST_BURIAL = (
     " ON CONFLICT (id) DO UPDATE SET salvage_ref = coalesce(excluded.salvage_ref, salvage_ref),"
     " archive = coalesce(excluded.archive, archive)"
@@ -217,6 +218,12 @@ class Store:
             db.execute("DELETE FROM history WHERE id = ?", [agent.id])
             _record(db, agent, "quarantined", why)
 
+    def keep_branch(self, agent: Agent, why: str) -> None:
+        """Note that the branch of a buried agent had to stay after all."""
+        with self._write() as db:
+            db.execute("UPDATE history SET branch_kept = 1 WHERE id = ?", [agent.id])
+            _record(db, agent, "kept its branch", why)
+
     def forget(self, agent: Agent) -> None:
         """Drop the row of a buried agent: the last step of a removal."""
         with self._write() as db:
@@ -272,6 +279,11 @@ class Store:
     def history_entry(self, agent_id: str) -> HistoryEntry | None:
         rows = self._read("SELECT * FROM history WHERE id = ?", agent_id)
         return read_entry(rows[0]) if rows else None
+
+    @property
+    def past(self) -> Past:
+        """Questions about all removed agents at once."""
+        return Past(self._read)
 
     def amend_history(
         self, agent_id: AgentId, *, salvage_ref: str | None, archive: str | None
@@ -349,11 +361,17 @@ def open_store(state_dir: str) -> Store:
     with translated(state_dir):
         db = open_database(state_dir)
         try:
-            store_id = db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()[0]
+            row = db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
         except BaseException:
             db.close()
             raise
-    return Store(db, state_dir, store_id)
+    if row is None:
+        db.close()
+        raise StoreDamaged(
+            f"the store in {state_dir} has lost its own id; bring tmuxorch.db back from a backup "
+            "or run `tmuxorch doctor --repair`"
+        )
+    return Store(db, state_dir, row[0])
 
 
 def open_store_for_reading(state_dir: str) -> Store | None:

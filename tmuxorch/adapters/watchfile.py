@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from contextlib import suppress
 
 from tmuxorch.adapters import procfs
-from tmuxorch.core.observation import Alive
+from tmuxorch.core.observation import Alive, Unknown
 from tmuxorch.model import ProcessId
 
 TYPE_CHECKING = False
@@ -24,13 +25,22 @@ else:
     from tmuxorch.values import dataclass
 
 
+SILENT_S = 10.0  # a watcher writes once a second; only one that is stuck or dead is silent so long
+LISTEN_S = 3.0
+
+
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Who watches; `alive` is about that very process, `last_pass_at` may be of a dead one."""
+    """Who watches; `alive` is about that very process, `last_pass_at` may be of a dead one.
+
+    `elsewhere` says why it cannot be seen from here, as on another machine; `alive` is then
+    what its file tells.
+    """
 
     alive: bool
     pid: int | None
     last_pass_at: float | None
+    elsewhere: str | None = None
 
 
 def observe_watcher(state_dir: str) -> Watcher:
@@ -40,8 +50,12 @@ def observe_watcher(state_dir: str) -> Watcher:
         at = os.stat(path).st_mtime
     except (OSError, ValueError):
         return Watcher(False, None, None)
-    alive = isinstance(procfs.observe_process(leader), Alive)
-    return Watcher(alive, leader.pid, at)
+    match procfs.observe_process(leader):
+        case Unknown(why):
+            # By two clocks; a wrong answer costs a hint, or a start that `take` refuses.
+            return Watcher(abs(time.time() - at) < SILENT_S, leader.pid, at, why)
+        case fact:
+            return Watcher(isinstance(fact, Alive), leader.pid, at)
 
 
 def announce(state_dir: str, leader: ProcessId) -> None:
@@ -70,12 +84,19 @@ class Leadership:
 
     @classmethod
     def take(cls, state_dir: str) -> Self | None:
-        """Become the leader; None if another process is."""
+        """Become the leader; None if another process is.
+
+        Not every shared file system takes locks between machines: a leader that cannot be
+        seen from here is believed as long as it goes on writing its passes.
+        """
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         lock = os.open(os.path.join(state_dir, "watch.lock"), flags, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            os.close(lock)
+            return None
+        if observe_watcher(state_dir).elsewhere and _is_written(lock):
             os.close(lock)
             return None
         path = os.path.join(state_dir, "watch.poke")
@@ -93,3 +114,15 @@ class Leadership:
     def release(self) -> None:
         os.close(self._lock)
         os.close(self.poked)
+
+
+def _is_written(file: int) -> bool:
+    """Whether somebody writes into the file now, told by its own times, not by our clock."""
+    until = time.monotonic() + LISTEN_S
+    before = os.fstat(file).st_mtime_ns
+    while time.monotonic() < until:
+        time.sleep(LISTEN_S / 30)
+        os.pread(file, 64, 0)  # makes a network file system look again
+        if os.fstat(file).st_mtime_ns != before:
+            return True
+    return False

@@ -23,6 +23,7 @@ def command(ctx: click.Context, name: str, stat: bool) -> int:
     session: Session = ctx.obj
     agent = session.find(name)
     data = git.diff(
+        git.find_repo(agent.repo),
         agent.worktree,
         agent.base,
         agent.base_commit,

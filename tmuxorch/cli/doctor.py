@@ -34,7 +34,7 @@ def command(ctx: click.Context, mend: bool, as_json: bool) -> int:
         checks.append(doctor.check_store(session.ctx))
         checks.append(doctor.check_watcher(session.ctx))
         agents = list(doctor.check_agents(session.ctx, config))
-        checks.append(doctor.check_orphans(session.ctx))
+        checks.extend(doctor.check_orphans(session.ctx))
     except TmuxorchError as e:
         checks.append(Check(e.code, False, e.message))
     well = all(check.ok for check in (*checks, *agents))
@@ -58,6 +58,7 @@ def _repair(session: Session) -> None:
     aside = repair.set_damaged_store_aside(paths.state_dir(os.environ))
     if aside:
         session.narrate(f"the damaged store was moved to {aside}")
+    repair.mend_repositories(session.ctx)
     for agent in repair.rebuild(session.ctx):
         session.narrate(f"{agent.name} is recorded again, as {agent.state}")
 

@@ -15,6 +15,7 @@ from tmuxorch.errors import UsageError, WorkAtStake
 from tmuxorch.model import HistoryEntry, Reason
 from tmuxorch.service import merging, removal
 from tmuxorch.service.merging import How, Merged
+from tmuxorch.service.whereabouts import refuse_unseen
 
 
 @click.command("merge")
@@ -52,6 +53,7 @@ def command(
     agent = session.find(name)
     if remove:
         removal.refuse_from_inside(agent)
+        refuse_unseen(session.ctx, agent)
     done = merging.merge(session.ctx, agent, how=how, message=message, into=into, commit=commit)
     session.narrate(_words(done))
     removed, kept = None, None

@@ -14,23 +14,34 @@ from tmuxorch.errors import WorkAtStake
 from tmuxorch.model import Agent, HistoryEntry, Reason
 from tmuxorch.service import removal
 from tmuxorch.service.stake import describe
+from tmuxorch.service.whereabouts import take_as_gone
 
 
 @click.command("rm")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_name)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask: save what is at stake and remove.")
 @click.option("--keep-branch", is_flag=True, help="Keep the branch even if it holds nothing.")
+@click.option("--gone", is_flag=True, help="The machine or container it ran on is gone for good.")
 @json_option
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context, names: tuple[str, ...], yes: bool, keep_branch: bool, as_json: bool
+    ctx: click.Context,
+    names: tuple[str, ...],
+    yes: bool,
+    keep_branch: bool,
+    gone: bool,
+    as_json: bool,
 ) -> int:
     """Remove agents; uncommitted work is saved first and branches with work are kept."""
     session: Session = ctx.obj
     agents = list({a.id: a for a in (session.find(name) for name in names)}.values())
     if not yes:
+        for repo in {agent.repo for agent in agents}:
+            session.ctx.mend(repo)  # git may not be able to look before
         agents = _agreed(agents)
+    if gone:
+        agents = [take_as_gone(session.ctx, agent) for agent in agents]
     config = session.config()
     entries = []
     for agent in agents:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import click
 
-from tmuxorch.adapters.archive import human_size
 from tmuxorch.cli import paint
 from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
+from tmuxorch.core.sizes import human_size
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service import sweep
 from tmuxorch.service.sweep import Action, Orphan

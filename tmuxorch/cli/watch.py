@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 
 import click
 
@@ -52,8 +53,9 @@ def command(ctx: click.Context, once: bool, no_events: bool, as_json: bool) -> i
     leadership = Leadership.take(session.ctx.state_dir)
     if leadership is None:
         leader = observe_watcher(session.ctx.state_dir)
+        where = f" ({leader.elsewhere})" if leader.elsewhere else ""
         raise StateConflict(
-            f"pid {leader.pid} watches already; `tmuxorch events -f` shows what it does"
+            f"pid {leader.pid}{where} watches already; `tmuxorch events -f` shows what it does"
         )
     session.narrate(f"watching as pid {os.getpid()}; everything that is done is told here")
     watch(health, leadership, events=not no_events, on_bug=_report_bug)
@@ -103,7 +105,8 @@ def _print(deed: Deed, as_json: bool) -> None:
     else:
         at = time.strftime("%H:%M:%S")
         sys.stdout.write(f"{at} {deed.name}: {deed.what}: {paint.harmless(deed.why)}\n")
-    sys.stdout.flush()
+    with suppress(OSError):  # a log on a full disk
+        sys.stdout.flush()
 
 
 def _as_json(deed: Deed) -> dict[str, str]:
@@ -111,5 +114,8 @@ def _as_json(deed: Deed) -> dict[str, str]:
 
 
 def _report_bug(bug: Exception) -> None:
-    path = border.write_log(bug, ["watch"])
+    try:
+        path = border.write_log(bug, ["watch"])
+    except OSError as e:
+        path = f"not written: {e.strerror}"
     sys.stderr.write(f"a pass failed: {bug!r}; the log is {path}\n")

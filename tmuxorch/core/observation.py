@@ -10,6 +10,7 @@ from tmuxorch.model import Exit, Place, ProcessId, Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from dataclasses import dataclass
 else:
     from tmuxorch.values import dataclass
@@ -39,22 +40,33 @@ class Dead:
 ProcessFact = Alive | Dead | Unknown
 
 
+def find_unknown(facts: Iterable[ProcessFact]) -> str | None:
+    """Why the first of these is unknown; None if each is known to live or to be dead."""
+    return next((fact.why for fact in facts if isinstance(fact, Unknown)), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The shim's word that the agent runs."""
+    """The shim's word that the agent runs, in which of its runs if that was said."""
 
     process: ProcessId
     shim: ProcessId
     at: float
+    run: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the agent's process ended; `error` is set if it never ran."""
+    """How the agent's process ended; `error` is set if it never ran.
+
+    `at` is what the clock showed, `lived_s` how long it really lived, if that was said.
+    """
 
     exit: Exit | None
     error: str | None
     at: float
+    run: int | None = None
+    lived_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +121,8 @@ class Observation:
     None means: nothing to look at (no process recorded, nobody owns it), or, for `stake`,
     that nobody has looked yet. `started` and `ended` are the shim's words about the present
     run, `doing` what a living agent does, `dead_for_s` how long its death has been known.
+    Of one without a process, `waiting_s` is for how long that has been seen, and `held_for_s`
+    how long what holds its pane has run; neither depends on the wall clock.
     """
 
     window: WindowFact
@@ -120,3 +134,5 @@ class Observation:
     stake: StakeFact | None = None
     doing: Status = Status.WORKING
     dead_for_s: float = 0.0
+    waiting_s: float = 0.0
+    held_for_s: float | None = None

@@ -97,7 +97,9 @@ def _without_process(agent: Agent, seen: Observation, policy: Policy, now: float
         return _end(agent, seen, Reason.CRASHED, "its program could not be started")
     if isinstance(seen.window, Unknown):
         return _show(agent, seen, Status.UNKNOWN)
-    age_s = now - (agent.started_at or agent.created_at)
+    age_s = seen.held_for_s
+    if age_s is None:
+        age_s = max(now - (agent.started_at or agent.created_at), seen.waiting_s)
     if age_s <= policy.never_started_s:
         return _show(agent, seen, Status.STARTING)
     return _end(agent, seen, Reason.NEVER_STARTED, f"no process for {age_s:.0f} s")
@@ -136,6 +138,8 @@ def _is_word_due(seen: Observation) -> bool:
 def _exited(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verdict:
     if isinstance(seen.process, Alive):
         return Verdict(Action.LEAVE, "its recorded process lives, so it is not touched")
+    if isinstance(seen.process, Unknown):
+        return Verdict(Action.LEAVE, f"its process cannot be seen: {seen.process.why}")
     match seen.window:
         case Unknown(why):
             return Verdict(Action.LEAVE, f"window unknown: {why}")
@@ -148,7 +152,8 @@ def _exited(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verd
     if agent.kind is Kind.PERSISTENT:
         if agent.restart_at is None:
             return Verdict(Action.LEAVE, "it died too often and was given up")
-        if now < agent.restart_at:
+        was_set_back = agent.ended_at is not None and now < agent.ended_at
+        if now < agent.restart_at and not was_set_back:
             return Verdict(Action.LEAVE, "it is started again in a moment")
         return Verdict(Action.RESTART, f"persistent, death {len(agent.deaths)}; {facts(seen)}")
     return _worker_exited(agent, seen, policy)
@@ -192,7 +197,8 @@ def _has_moved(agent: Agent, window: WindowSeen) -> bool:
 
 
 def _is_stale(agent: Agent, window: WindowSeen) -> bool:
-    return window.activity_at - (agent.last_activity_at or 0.0) >= ACTIVITY_STEP_S
+    # Either way: after the clock was set back new activity has an earlier time.
+    return abs(window.activity_at - (agent.last_activity_at or 0.0)) >= ACTIVITY_STEP_S
 
 
 def reason_of(agent: Agent, exit_: Exit | None) -> Reason:

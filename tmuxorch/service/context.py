@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from tmuxorch import paths
-from tmuxorch.adapters import rundir, store
-from tmuxorch.adapters.locks import flock
+from tmuxorch.adapters import procfs, rundir, store
+from tmuxorch.adapters.locks import flock, noted, read_cut
 from tmuxorch.adapters.run import Timeout
 from tmuxorch.adapters.tmux import Tmux, check_version, find_program
 from tmuxorch.errors import GitFailed
@@ -66,18 +66,38 @@ class Context:
     def run_dir(self, agent_id: AgentId) -> str:
         return rundir.run_dir(self.state_dir, agent_id)
 
+    def mend(self, repo_root: str) -> None:
+        """Clear away what a killed git left of ours; whoever holds the repository has done so."""
+        with suppress(GitFailed), self.repo_lock(repo_root, timeout_s=0.0):
+            pass
+
     @contextmanager
-    def repo_lock(self, repo_root: str) -> Iterator[None]:
-        """Hold the repository for a change of its worktrees or branches."""
-        digest = hashlib.sha256(os.fsencode(repo_root)).hexdigest()[:16]
-        directory = os.path.join(self.state_dir, "locks")
-        os.makedirs(directory, mode=0o700, exist_ok=True)
-        path = os.path.join(directory, f"repo-{digest}.lock")
+    def repo_lock(
+        self, repo_root: str, *, timeout_s: float = REPO_LOCK_TIMEOUT_S
+    ) -> Iterator[None]:
+        """Hold the repository for a change of its worktrees or branches.
+
+        What a git that was killed left half made of ours is mended first.
+        """
+        from tmuxorch.service import mending  # here: `ls` does not need it
+
+        os.makedirs(os.path.join(self.state_dir, "locks"), mode=0o700, exist_ok=True)
+        note = self.lock_note(repo_root)
+        path = note.removesuffix(".busy") + ".lock"
         try:
-            with flock(path, timeout_s=REPO_LOCK_TIMEOUT_S):
-                yield
+            with flock(path, timeout_s=timeout_s):
+                if mending.mend(self, repo_root, read_cut(note)):
+                    with suppress(FileNotFoundError):
+                        os.unlink(note)
+                with noted(note, str(procfs.identify_self())):
+                    yield
         except Timeout as e:
             raise GitFailed(f"{repo_root} is busy: {e}; try again") from e
+
+    def lock_note(self, repo_root: str) -> str:
+        """Where the holder of a repository's lock notes itself; see `locks.noted`."""
+        digest = hashlib.sha256(os.fsencode(repo_root)).hexdigest()[:16]
+        return os.path.join(self.state_dir, "locks", f"repo-{digest}.busy")
 
     def lock_reason(self, agent: Agent) -> str:
         """The mark by which git's own list says whose worktree it is."""

@@ -12,7 +12,7 @@ from tmuxorch.core import naming, view
 from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed, TmuxorchError
 from tmuxorch.model import Agent, AgentId, Kind, Reason, State, Status
 from tmuxorch.profiles import TaskBy
-from tmuxorch.service import launch, removal, running
+from tmuxorch.service import launch, places, removal, running
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def _make(
     on_output: Callable[[bytes], None] | None,
 ) -> Agent:
     agent = plan.agent
+    places.mark(agent.worktree)
     with ctx.repo_lock(agent.repo):
         git.add_worktree(
             request.repo,
@@ -94,6 +95,7 @@ def _make(
         )
     ctx.checkpoint("create:worktree")
     agent = _set_up(ctx, config, request, agent, on_output)
+    places.seal(agent.worktree)
     ctx.checkpoint("create:setup")
     place = launch.open_window(
         ctx,

@@ -83,15 +83,20 @@ def _ending(
         "ended_at": ended_at,
     }
     if agent.kind is Kind.PERSISTENT and not agent.stopped:
-        changes |= _restart_plan(config, agent, ended_at)
+        lived_s = seen.ended.lived_s if seen.ended else None
+        changes |= _restart_plan(config, agent, ended_at, lived_s)
     return changes
 
 
-def _restart_plan(config: Config, agent: Agent, died_at: float) -> dict[str, Any]:
+def _restart_plan(
+    config: Config, agent: Agent, died_at: float, lived_s: float | None = None
+) -> dict[str, Any]:
     limits = config.restart
+    if lived_s is None:
+        lived_s = died_at - (agent.started_at or died_at)
     plan = plan_restart(
         agent.deaths,
-        lived_s=died_at - (agent.started_at or died_at),
+        lived_s=lived_s,
         now=died_at,
         limits=Limits(
             limits.limit,

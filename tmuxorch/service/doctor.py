@@ -96,13 +96,19 @@ def check_agents(ctx: Context, config: Config) -> Iterator[Check]:
         yield Check(agent.name, as_recorded and there, detail)
 
 
-def check_orphans(ctx: Context) -> Check:
+def check_orphans(ctx: Context) -> Iterator[Check]:
+    """What lies around, counted; what a killed git left is named, for it may stop git itself."""
     found = sweep.observe_orphans(ctx)
+    for orphan in found:
+        if orphan.kind is sweep.Thing.FILE and orphan.repo is not None:
+            how = orphan.command or "`tmuxorch doctor --repair` clears it"
+            yield Check("repository", False, f"{orphan.path}: {orphan.reason}; {how}")
     if not found:
-        return Check("orphans", True, "none")
+        yield Check("orphans", True, "none")
+        return
     counts = {kind: sum(o.kind is kind for o in found) for kind in {o.kind for o in found}}
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    return Check("orphans", False, f"{listed}; `tmuxorch sweep` lists them")
+    yield Check("orphans", False, f"{listed}; `tmuxorch sweep` lists them")
 
 
 def _try(name: str, look: Callable[[], str]) -> Check:

@@ -96,6 +96,7 @@ class Health:
         self._clocks = (ctx.clock(), time.monotonic())
         self._trusted_from = 0.0
         self._tries: dict[AgentId, int] = {}
+        self._unswept: set[str] = set()
 
     def look(self, only: Collection[AgentId] | None = None) -> int:
         """One pass over all agents or `only` these; 0 if there was nothing to do or wait for.
@@ -274,8 +275,9 @@ class Health:
     def _sweep(self) -> None:
         ctx = self._open_context()
         try:
-            for orphan in sweep.sweep_safe(ctx):
-                what, why = f"swept {orphan.path}", orphan.reason
+            for orphan in sweep.sweep_safe(ctx, self._unswept):
+                did = "swept" if orphan.done else "could not sweep"
+                what, why = f"{did} {orphan.path}", orphan.reason
                 ctx.store.note(what, why)
                 self.tell(Deed("", "tmuxorch", what, why))
         finally:

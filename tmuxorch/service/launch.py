@@ -7,6 +7,7 @@ import time
 
 from tmuxorch import shim
 from tmuxorch.adapters import rundir
+from tmuxorch.adapters.machine import is_outside
 from tmuxorch.core import naming, view
 from tmuxorch.core.screen import read_status
 from tmuxorch.errors import StartFailed, TmuxFailed, TmuxNoServer
@@ -55,6 +56,12 @@ def open_window(
     grace_s: float,
 ) -> Place:
     """Write the launch file and open the marked window that runs it."""
+    if is_outside(agent.socket):
+        raise StartFailed(
+            f"the tmux server on {agent.socket} runs in another pid namespace (container), so "
+            f"{agent.name} could not be seen from here; run tmuxorch there, or name another "
+            "server with -S"
+        )
     directory = ctx.run_dir(agent.id)
     rundir.prepare(
         directory,
@@ -64,6 +71,7 @@ def open_window(
         task=agent.task,
         stdin=rundir.task_file(directory) if stdin_task else None,
         grace_s=grace_s,
+        run=agent.restarts,
     )
     return ctx.tmux(agent.socket).create_window(
         agent.id,
@@ -79,10 +87,10 @@ def wait_started(ctx: Context, agent: Agent, fifo: int) -> Started:
     directory = ctx.run_dir(agent.id)
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
-        started = rundir.read_started(directory)
+        started = rundir.read_started(directory, run=agent.restarts)
         if started is not None:
             return started
-        ended = rundir.read_exit(directory)
+        ended = rundir.read_exit(directory, run=agent.restarts)
         if ended is not None:
             raise StartFailed(f"{agent.name} could not start: {_said(ended)}; nothing was left")
         if not rundir.wait_poke(fifo, 1.0) and ctx.tmux(agent.socket).find_pane(agent.id) is None:
@@ -98,7 +106,7 @@ def wait_settled(ctx: Context, agent: Agent, fifo: int) -> Ended | None:
     directory = ctx.run_dir(agent.id)
     deadline = time.monotonic() + SETTLE_S
     while True:
-        ended = rundir.read_exit(directory)
+        ended = rundir.read_exit(directory, run=agent.restarts)
         left = deadline - time.monotonic()
         if ended is not None or left <= 0:
             return ended

@@ -61,7 +61,9 @@ def _start(ctx: Context) -> None:
         ctx.narrate(f"the watcher could not be started, `tmuxorch watch` does it: {e.message}")
         return
     started = procfs.identify(int(printed))
-    if started is not None:
+    # Over the word of a leader that cannot be seen from here only the new one may write, once it
+    # has made sure that nobody leads any more.
+    if started is not None and observe_watcher(ctx.state_dir).elsewhere is None:
         # Said for it, so that the next command does not start a second one meanwhile.
         with open(os.path.join(ctx.state_dir, "watch.lock"), "a"):
             announce(ctx.state_dir, started)

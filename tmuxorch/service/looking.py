@@ -24,5 +24,5 @@ def look(state_dir: str, agent: Agent) -> tuple[ProcessFact | None, Exit | None]
         return fact, None
     from tmuxorch.adapters import rundir
 
-    ended = rundir.read_exit(rundir.run_dir(state_dir, agent.id))
+    ended = rundir.read_exit(rundir.run_dir(state_dir, agent.id), run=agent.restarts)
     return fact, ended.exit if ended else None

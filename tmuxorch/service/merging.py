@@ -138,7 +138,16 @@ def _check_committed(agent: Agent, *, commit: bool) -> None:
 
 
 def _uncommitted(stake: Stake) -> Stake:
-    return replace(stake, commits=(), stashes=(), ignored=(), operation=None, processes=())
+    return replace(
+        stake,
+        commits=(),
+        dropped=(),
+        stashes=(),
+        ignored=(),
+        operation=None,
+        processes=(),
+        special=(),
+    )
 
 
 def _work(repo: Repo, agent: Agent) -> str:

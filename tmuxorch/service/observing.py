@@ -51,6 +51,7 @@ class Observer:
         self.doing = doing
         self._missed: dict[AgentId, int] = {}
         self._dead_since: dict[AgentId, float] = {}
+        self._waiting_since: dict[AgentId, float] = {}
 
     def observe(self, agents: Sequence[Agent], *, everything: bool) -> dict[AgentId, Observation]:
         """Look at these agents; `everything` if they are all there are."""
@@ -62,7 +63,7 @@ class Observer:
         if everything:
             known = {a.id for a in agents}
             self.doing.forget_all_but(known)
-            for memory in (self._missed, self._dead_since):
+            for memory in (self._missed, self._dead_since, self._waiting_since):
                 for stale in memory.keys() - known:
                     del memory[stale]
         return {
@@ -73,34 +74,40 @@ class Observer:
         }
 
     def _one(self, agent: Agent, answer: Answer | Unknown) -> Observation:
-        process = _fact(agent.process)
+        process = self._process(agent)
         pane = _pane(agent, answer)
         started = ended = None
         if agent.state is State.RUNNING and not isinstance(process, Alive):
             directory = rundir.run_dir(self.state_dir, agent.id)
-            ended = rundir.read_exit(directory)
-            started = rundir.read_started(directory) if process is None else None
-        since = agent.started_at or agent.created_at
-        dead_for_s = 0.0
-        if isinstance(process, Dead):
-            now = time.monotonic()
-            dead_for_s = now - self._dead_since.setdefault(agent.id, now)
-        else:
-            self._dead_since.pop(agent.id, None)
+            # Words of an earlier run are not about this one.
+            ended = rundir.read_exit(directory, run=agent.restarts)
+            if process is None:
+                started = rundir.read_started(directory, run=agent.restarts)
+        is_waiting = agent.state is State.RUNNING and process is None
         return Observation(
             window=self._window(agent, answer, pane),
             process=process,
             # Of use only once the agent is dead; its own end is an event, not a fact to act on.
             shim=None if isinstance(process, Alive) else _fact(agent.shim),
-            # Words of an earlier run, before this one was begun, are not about this one.
-            started=started if started is not None and started.at >= since else None,
-            ended=ended if ended is not None and ended.at >= since else None,
+            started=started,
+            ended=ended,
             stake=self.stakes.get(agent.id),
             doing=self.doing.observe(agent, pane, self.servers)
             if pane is not None and isinstance(process, Alive)
             else agent.status,
-            dead_for_s=dead_for_s,
+            dead_for_s=_span_s(self._dead_since, agent.id, isinstance(process, Dead)),
+            waiting_s=_span_s(self._waiting_since, agent.id, is_waiting),
+            held_for_s=procfs.age_s(pane.pid) if is_waiting and pane is not None else None,
         )
+
+    def _process(self, agent: Agent) -> ProcessFact | None:
+        """What is seen of it, or was once, where it could be seen."""
+        fact = _fact(agent.process)
+        if agent.state is State.EXITED and isinstance(fact, Unknown):
+            directory = rundir.run_dir(self.state_dir, agent.id)
+            if rundir.is_over(directory, run=agent.restarts):
+                return Dead("it was seen dead where it ran")
+        return fact
 
     def _window(self, agent: Agent, answer: Answer | Unknown, pane: Pane | None) -> WindowFact:
         recorded = agent.place.server if agent.place else None
@@ -118,6 +125,15 @@ class Observer:
             return WindowSeen(pane.place, held, pane.panes_in_window - 1, pane.activity_at)
         self._missed[agent.id] = self._missed.get(agent.id, 0) + 1
         return WindowMissed() if self._missed[agent.id] < 2 else WindowGone()
+
+
+def _span_s(since: dict[AgentId, float], agent_id: AgentId, is_so: bool) -> float:
+    """For how long it has been so, over all looks."""
+    if not is_so:
+        since.pop(agent_id, None)
+        return 0.0
+    now = time.monotonic()
+    return now - since.setdefault(agent_id, now)
 
 
 def _is_answering(server: ProcessId, answer: Answer | Unknown) -> bool:

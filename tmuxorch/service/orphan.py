@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -11,7 +12,7 @@ from tmuxorch.adapters import git, process_table
 from tmuxorch.adapters.git import Repo, Worktree
 from tmuxorch.adapters.process_table import Row
 from tmuxorch.errors import NoRepository
-from tmuxorch.model import Agent, AgentId, HistoryEntry
+from tmuxorch.model import Agent, AgentId
 from tmuxorch.service.context import Context
 
 
@@ -88,8 +89,14 @@ class Look:
         self.agents = {agent.id: agent for agent in self.ctx.store.agents()}
 
     @cached_property
-    def history(self) -> dict[AgentId, HistoryEntry]:
-        return {entry.id: entry for entry in self.ctx.store.history(limit=-1)}
+    def removed(self) -> frozenset[str]:
+        """The ids of removed workers."""
+        return self.ctx.store.past.ids()
+
+    @cached_property
+    def known_roots(self) -> set[str]:
+        """The repositories that a worker or the history names."""
+        return {agent.repo for agent in self.agents.values()} | {*self.ctx.store.past.repos()}
 
     @cached_property
     def processes(self) -> list[Row]:
@@ -97,12 +104,12 @@ class Look:
 
     @cached_property
     def directories(self) -> list[str]:
-        """What is in our root where worktrees are made, two levels down; not the trash."""
+        """What is in our root, two levels down, where worktrees are; no trash and no saves."""
         return [
             entry.path
             for label in _directories(self.ctx.worktrees_dir)
             for entry in _directories(label.path)
-            if entry.name != ".trash"
+            if entry.name not in (".trash", ".saved")
         ]
 
     @cached_property
@@ -116,11 +123,9 @@ class Look:
     @cached_property
     def repos(self) -> dict[str, Repo]:
         """Every repository that an agent, a history entry or a directory in our root names."""
-        roots = {agent.repo for agent in self.agents.values()}
-        roots |= {entry.repo for entry in self.history.values()}
-        roots |= {path for path in self.directories if os.path.isfile(f"{path}/.git")}
+        linked = {path for path in self.directories if os.path.isfile(f"{path}/.git")}
         found = {}
-        for root in roots:
+        for root in self.known_roots | linked:
             try:
                 repo = git.find_repo(root)
             except NoRepository:
@@ -170,20 +175,26 @@ def _directories(path: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(path) as entries:
             found = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except FileNotFoundError:
+    except OSError:  # it went, or is another user's: not ours to look through
         return []
     return sorted(found, key=lambda entry: entry.name)
 
 
 def size_of(path: str) -> int:
-    """The bytes of a file, or of all files below a directory."""
-    total = 0 if os.path.isdir(path) else os.lstat(path).st_size
-    for directory, _, names in os.walk(path):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(directory, name)).st_size
-            except FileNotFoundError:
+    """The bytes of a file, or of all files below a directory, as far as they can be seen."""
+    total, left = 0, [path]
+    while left:
+        here = left.pop()
+        with suppress(OSError):
+            if not os.path.isdir(here) or os.path.islink(here):
+                total += os.lstat(here).st_size
                 continue
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(entry.path)
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_size
     return total
 
 

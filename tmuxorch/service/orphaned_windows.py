@@ -88,4 +88,4 @@ def _works_for(look: Look, row: Row) -> bool:
     run_dirs = os.path.join(look.ctx.state_dir, "run") + os.sep
     own = b"TMUXORCH_TASK_FILE=" + os.fsencode(run_dirs)
     environ = (row.environ or b"").split(b"\0")
-    return row.marker in look.history or any(entry.startswith(own) for entry in environ)
+    return row.marker in look.removed or any(entry.startswith(own) for entry in environ)

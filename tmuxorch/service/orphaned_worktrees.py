@@ -16,6 +16,7 @@ from tmuxorch.model import Agent, AgentId, Kind, Reason, State, Status
 from tmuxorch.service import removal
 from tmuxorch.service.context import Context
 from tmuxorch.service.orphan import Action, Look, Orphan, Thing, busy, size_of
+from tmuxorch.service.whereabouts import why_unseen
 
 OURS = "tmuxorch/"
 ENDED = (State.EXITED, State.LOST, State.QUARANTINED)
@@ -84,6 +85,9 @@ def _judged(look: Look, found: Orphan, agent: Agent) -> Orphan:
     found = replace(found, bytes=size_of(agent.worktree))
     if users := look.users_of(agent.worktree) or look.serving(agent.id):
         return replace(found, action=Action.KEEP, reason=f"{found.reason}; {busy(users)}")
+    if unseen := why_unseen(look.ctx, agent):
+        reason = f"{found.reason}; whether its process lives cannot be seen from here: {unseen}"
+        return replace(found, action=Action.KEEP, reason=reason)
     try:
         stake = removal.observe_stake(agent)
     except TmuxorchError:  # it cannot be looked at, so it is not known to be without work

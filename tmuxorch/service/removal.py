@@ -7,29 +7,39 @@ point is carried on by whoever comes next.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 
 from tmuxorch import shim
 from tmuxorch.adapters import git, processes, procfs, rundir
-from tmuxorch.core.observation import Dead
-from tmuxorch.errors import CannotSave, NoRepository, StateConflict, TmuxFailed, TmuxorchError
+from tmuxorch.core.observation import Alive, Dead
+from tmuxorch.errors import (
+    CannotSave,
+    GitFailed,
+    NoRepository,
+    StateConflict,
+    TmuxFailed,
+    TmuxorchError,
+    TmuxTimeout,
+)
 from tmuxorch.model import HistoryEntry, Reason, State, Status
-from tmuxorch.service import latecomers, salvage, stake
-from tmuxorch.service.latecomers import LateWork
+from tmuxorch.service import aside, at_stake, places
+from tmuxorch.service.whereabouts import recorded_processes, refuse_unseen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git import Repo
     from tmuxorch.adapters.processes import Member
     from tmuxorch.model import Agent
+    from tmuxorch.service.aside import Taken
+    from tmuxorch.service.at_stake import Work
     from tmuxorch.service.context import Context
-    from tmuxorch.service.salvage import Saved
     from tmuxorch.service.stake import Stake
 
 SCREEN_LINES = 200
 SCREEN_BYTES = 64 * 1024
 BURIED = "buried"
-LATE_TRIES = 3
+RESTORING = "restoring:"
 
 
 def observe_stake(agent: Agent) -> Stake | None:
@@ -38,17 +48,18 @@ def observe_stake(agent: Agent) -> Stake | None:
     if repo is None:
         return None
     strangers = tuple(str(member) for member in _strangers(agent))
-    return replace(_observe_work(repo, agent), processes=strangers)
+    return replace(_observe_work(repo, agent).stake, processes=strangers)
 
 
-def _observe_work(repo: Repo, agent: Agent) -> Stake:
-    return stake.observe_stake(
+def _observe_work(repo: Repo, agent: Agent, *, top: str | None = None) -> Work:
+    return at_stake.observe_work(
         repo,
         agent.worktree,
         branch=agent.branch,
         branch_made=agent.branch_made,
         base_commit=agent.base_commit,
         copied=agent.copied,
+        top=top,
     )
 
 
@@ -85,18 +96,45 @@ def remove(
     says why.
     """
     refuse_from_inside(agent)
+    refuse_unseen(ctx, agent)
     # Before anything is claimed: a tmux that does not answer leaves the agent as it is.
     save_screen(ctx, agent)
     agent = _claim(ctx, agent, reason, keep_branch)
     ctx.checkpoint("remove:claimed")
-    since_ns = 0  # of what another command saved, nobody knows when it looked
+    ctx.mend(agent.repo)
+    if agent.step.startswith(RESTORING):
+        return _discard(ctx, agent, grace_s)
+    taken = None
     if agent.step != BURIED:
         end(ctx, agent, grace_s)
-        since_ns = latecomers.now_ns(_trash(agent))
-        agent = _bury(ctx, agent, cap_bytes)
-    _clear_away(ctx, agent, cap_bytes, since_ns)
+        agent, taken = _bury(ctx, agent, cap_bytes)
+    _clear_away(ctx, agent, taken, cap_bytes)
     entry = ctx.store.history_entry(agent.id)
     assert entry is not None, "the row was written before anything was cleared away"
+    return entry
+
+
+def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:
+    """Take back a restore that did not come to its end: nothing is in it but what was saved."""
+    entry = ctx.store.history_entry(agent.step.removeprefix(RESTORING))
+    if entry is None:
+        raise _quarantined(ctx, agent, CannotSave("what it was restored from is not recorded"))
+    end(ctx, agent, grace_s)
+    repo = _repository(agent)
+    if repo is not None:
+        with ctx.repo_lock(agent.repo):
+            reason = ctx.lock_reason(agent)
+            try:
+                trash = places.trash_of(agent.worktree, agent.id)
+                git.discard_worktree(repo, agent.worktree, reason=reason, trash=trash)
+            except GitFailed as error:
+                raise _quarantined(ctx, agent, error) from error
+            start = git.branch_commit(repo, agent.branch)
+            if start is not None and agent.branch_made and not entry.branch_kept:
+                with suppress(GitFailed):
+                    git.delete_branch(repo, agent.branch, expected=start)
+    rundir.remove(ctx.run_dir(agent.id))
+    ctx.store.forget(agent)
     return entry
 
 
@@ -122,7 +160,7 @@ def _claim(ctx: Context, agent: Agent, reason: Reason, keep_branch: bool) -> Age
         owner=me,
         reason=reason,
         keep_branch=keep_branch or agent.keep_branch,
-        step="",
+        step=agent.step if agent.state is State.CREATING else "",
     )
 
 
@@ -139,42 +177,48 @@ def save_screen(ctx: Context, agent: Agent) -> None:
 
 
 def end(ctx: Context, agent: Agent, grace_s: float) -> None:
-    """End every process of the agent, then close what is left of its window."""
+    """End every process of the agent and see it dead, then close what is left of its window.
+
+    `CannotSee`, with nothing touched, where its processes cannot be seen. A tmux server that
+    does not answer now finds the pane without a process later, and closes it by itself.
+    """
+    refuse_unseen(ctx, agent)
     ctx.narrate(f"ending {agent.name}")
     tmux = ctx.tmux(agent.socket)
-    started = rundir.read_started(ctx.run_dir(agent.id))
-    keeper = agent.shim or (started.shim if started else None)
-    process = agent.process or (started.process if started else None)
+    # Those of another machine or namespace were seen dead there, or we would have refused.
+    roots = tuple(filter(procfs.is_here, recorded_processes(ctx, agent)))
     processes.end_family(
         agent_id=agent.id,
-        roots=tuple(p for p in (keeper, process) if p is not None),
+        roots=roots,
         worktree=agent.worktree,
-        since_ticks=keeper.ticks if keeper is not None else None,
+        since_ticks=roots[0].ticks if roots else None,
         grace_s=grace_s,
     )
+    rundir.note_over(ctx.run_dir(agent.id), run=agent.restarts)
     ctx.checkpoint("remove:ended")
-    pane = tmux.find_pane(agent.id)
-    if pane is not None:
-        tmux.close_pane(agent.id, pane.place.pane)
+    with suppress(TmuxTimeout):
+        pane = tmux.find_pane(agent.id)
+        if pane is not None:
+            tmux.close_pane(agent.id, pane.place.pane)
     ctx.checkpoint("remove:closed")
 
 
-def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> Agent:
-    """Save the work, then end the agent and write its history in one transaction."""
+def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | None]:
+    """Set the worktree aside and save it, then write the agent's history in one transaction."""
     repo = _repository(agent)
-    saved, stats = None, None
+    taken, stats = None, None
     if repo is not None:
         try:
-            saved = _save(ctx, repo, agent, cap_bytes)
-            if os.path.isdir(agent.worktree):
-                stats = git.work_stats(repo, agent.worktree, agent.base_commit)
+            taken = aside.take(ctx, repo, agent, cap_bytes)
         except TmuxorchError as e:
             raise _quarantined(ctx, agent, e) from e
+        stats = aside.count_work(repo, agent, taken, places.of_save(ctx, agent))
     elif os.path.lexists(agent.worktree):
         why = CannotSave(f"its repository {agent.repo} is gone, so its files cannot be saved")
         raise _quarantined(ctx, agent, why)
+    saved = taken.saved if taken else None
     ctx.checkpoint("remove:saved")
-    ended = rundir.read_exit(ctx.run_dir(agent.id))
+    ended = rundir.read_exit(ctx.run_dir(agent.id), run=agent.restarts)
     now = ctx.clock()
     entry = HistoryEntry(
         id=agent.id,
@@ -196,7 +240,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> Agent:
         insertions=stats.insertions if stats else None,
         deletions=stats.deletions if stats else None,
         salvage_ref=saved.ref if saved else None,
-        archive=saved.archive if saved else None,
+        archive=saved.place if saved else None,
         branch_kept=repo is not None and not _branch_goes(repo, agent),
         restored_at=None,
         last_screen=rundir.read_screen(ctx.run_dir(agent.id)),
@@ -209,83 +253,37 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> Agent:
     )
     agent = ctx.store.bury(agent, entry, step=BURIED)
     ctx.checkpoint("remove:buried")
-    return agent
+    return agent, taken
 
 
-def _save(ctx: Context, repo: Repo, agent: Agent, cap_bytes: int) -> Saved | None:
-    """Save what is at stake; None if nothing is."""
-    lost = _observe_work(repo, agent)
-    if lost.empty:
-        return None
-    ctx.narrate(f"saving the work of {agent.name}")
-    return salvage.save(
-        repo,
-        agent.worktree,
-        agent.id,
-        lost,
-        archive_dir=os.path.join(ctx.state_dir, "archive"),
-        cap_bytes=cap_bytes,
-        marker={"TMUXORCH_AGENT_ID": agent.id},
-    )
+def _clear_away(ctx: Context, agent: Agent, taken: Taken | None, cap_bytes: int) -> None:
+    """Everything is saved and recorded: take worktree, branch, files and row away.
 
-
-def _clear_away(ctx: Context, agent: Agent, cap_bytes: int, since_ns: int) -> None:
-    """Everything is saved and recorded: take worktree, branch, files and row away."""
+    What cannot be taken away is left and noted: the removal itself is done.
+    """
     repo = _repository(agent)
     if repo is not None:
-        _clear_worktree(ctx, repo, agent, cap_bytes, since_ns)
+        try:
+            aside.clear(ctx, repo, agent, taken, cap_bytes)
+        except TmuxorchError as error:
+            ctx.store.unbury(agent, error.message)
+            raise _not_removed(agent, error) from error
         ctx.checkpoint("remove:worktree")
-        with ctx.repo_lock(agent.repo):
-            commit = git.branch_commit(repo, agent.branch)
-            if commit is not None and _branch_goes(repo, agent):
-                git.delete_branch(repo, agent.branch, expected=commit)
+        try:
+            _clear_branch(ctx, repo, agent)
+        except TmuxorchError as error:
+            ctx.store.keep_branch(agent, error.message)
     ctx.checkpoint("remove:branch")
     rundir.remove(ctx.run_dir(agent.id))
     ctx.checkpoint("remove:files")
     ctx.store.forget(agent)
 
 
-def _clear_worktree(ctx: Context, repo: Repo, agent: Agent, cap_bytes: int, since_ns: int) -> None:
-    """Move the worktree away; what was written after the save is saved as well, or it stays."""
-
-    def last_look(moved: str) -> None:
-        ctx.checkpoint("remove:moved")
-        latecomers.refuse(moved, since_ns)
-
-    for attempt in range(LATE_TRIES + 1):
-        try:
-            with ctx.repo_lock(agent.repo):
-                git.remove_worktree(
-                    repo,
-                    agent.worktree,
-                    reason=ctx.lock_reason(agent),
-                    trash=_trash(agent),
-                    check=last_look,
-                    background=True,
-                )
-        except LateWork as late:
-            if attempt == LATE_TRIES:
-                raise _kept(ctx, agent, late) from late
-        else:
-            return
-        since_ns = latecomers.now_ns(_trash(agent))
-        try:
-            saved = _save(ctx, repo, agent, cap_bytes)
-        except TmuxorchError as error:
-            raise _kept(ctx, agent, error) from error
-        if saved is not None:
-            ctx.store.amend_history(agent.id, salvage_ref=saved.ref, archive=saved.archive)
-        ctx.checkpoint("remove:saved-again")
-
-
-def _trash(agent: Agent) -> str:
-    return os.path.join(os.path.dirname(agent.worktree), ".trash", agent.id)
-
-
-def _kept(ctx: Context, agent: Agent, why: TmuxorchError) -> CannotSave:
-    """Take the removal back: what cannot be saved is not deleted, and has no history yet."""
-    ctx.store.unbury(agent, why.message)
-    return _not_removed(agent, why)
+def _clear_branch(ctx: Context, repo: Repo, agent: Agent) -> None:
+    with ctx.repo_lock(agent.repo):
+        commit = git.branch_commit(repo, agent.branch)
+        if commit is not None and _branch_goes(repo, agent):
+            git.delete_branch(repo, agent.branch, expected=commit)
 
 
 def _branch_goes(repo: Repo, agent: Agent) -> bool:
@@ -325,7 +323,9 @@ def _repository(agent: Agent) -> Repo | None:
 
 def refuse_from_inside(agent: Agent) -> None:
     for process in (agent.shim, agent.process):
-        if process is not None and processes.is_ancestor_of_us(process.pid):
+        if process is None or not isinstance(procfs.observe_process(process), Alive):
+            continue
+        if processes.is_ancestor_of_us(process.pid):
             raise StateConflict(
                 f"{agent.name} cannot be ended from inside its own window, because that would end "
                 "this command too; run it from another terminal"

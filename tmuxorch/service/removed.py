@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 
 from tmuxorch.adapters import git
+from tmuxorch.adapters.git.deletion import delete_directory
 from tmuxorch.errors import AmbiguousName, NoRepository, UnknownName
 from tmuxorch.service import salvage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tmuxorch.model import HistoryEntry
     from tmuxorch.service.context import Context
 
@@ -43,25 +46,21 @@ def _shown(text: str) -> str:
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
-def expired(ctx: Context, keep_days: int) -> list[HistoryEntry]:
+def expired(ctx: Context, keep_days: int) -> Iterator[HistoryEntry]:
     """The entries older than that, oldest first; none if all are to be kept."""
-    if keep_days <= 0:
-        return []
-    before = ctx.clock() - keep_days * DAY_S
-    return [e for e in reversed(ctx.store.history(limit=-1)) if e.removed_at < before]
+    if keep_days > 0:
+        yield from ctx.store.past.older_than(ctx.clock() - keep_days * DAY_S)
 
 
 def observe_unmerged(entry: HistoryEntry) -> str | None:
     """What would be lost with the entry's save, in words; None if all of it is elsewhere."""
-    if entry.archive is not None and os.path.exists(entry.archive):
-        return "an archive of ignored files"
-    if entry.salvage_ref is None:
+    if entry.archive is None or not os.path.exists(entry.archive):
         return None
     try:
         repo = git.find_repo(entry.repo)
     except NoRepository:
         return f"whatever is in {entry.repo}, which is not there to be looked at"
-    return salvage.observe_unmerged(repo, entry.salvage_ref)
+    return salvage.observe_unmerged(repo, entry.archive)
 
 
 def forget(ctx: Context, entry: HistoryEntry) -> None:
@@ -73,7 +72,7 @@ def forget(ctx: Context, entry: HistoryEntry) -> None:
             pass
         else:
             with ctx.repo_lock(entry.repo):
-                salvage.drop(repo, entry.id)
+                salvage.drop(repo, entry.id, entry.archive)
     if entry.archive is not None and os.path.exists(entry.archive):
-        os.unlink(entry.archive)
+        delete_directory(entry.archive)
     ctx.store.drop_history(entry.id)

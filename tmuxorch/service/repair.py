@@ -16,9 +16,10 @@ from tmuxorch.adapters import git, procfs, rundir
 from tmuxorch.adapters.database import FILE, MARKER
 from tmuxorch.adapters.store import open_store
 from tmuxorch.core.observation import Alive
-from tmuxorch.errors import StoreUnusable, TmuxorchError
+from tmuxorch.errors import StoreDamaged, TmuxorchError
 from tmuxorch.model import Agent, State, Status
-from tmuxorch.service.orphan import Look
+from tmuxorch.service import git_remains, sweep
+from tmuxorch.service.orphan import Action, Look
 from tmuxorch.service.orphaned_worktrees import adopted
 
 TYPE_CHECKING = False
@@ -30,7 +31,11 @@ _FILES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER)
 
 
 def set_damaged_store_aside(state_dir: str) -> str | None:
-    """Move a store that cannot be used to a directory beside it; None if it can be used."""
+    """Move a damaged store to a directory beside it; None if it is whole.
+
+    One that cannot be used for another reason (it is newer, locked, on a full disk, another
+    user's) stays where it is, and `StoreUnusable` says why.
+    """
     try:
         store = open_store(state_dir)
         try:
@@ -38,7 +43,7 @@ def set_damaged_store_aside(state_dir: str) -> str | None:
                 return None
         finally:
             store.close()
-    except StoreUnusable:
+    except StoreDamaged:
         pass
     aside = os.path.join(state_dir, time.strftime("damaged-%Y%m%d-%H%M%S"))
     os.makedirs(aside, mode=0o700, exist_ok=True)
@@ -46,6 +51,16 @@ def set_damaged_store_aside(state_dir: str) -> str | None:
         if os.path.lexists(os.path.join(state_dir, name)):
             os.rename(os.path.join(state_dir, name), os.path.join(aside, name))
     return aside
+
+
+def mend_repositories(ctx: Context) -> None:
+    """Clear away what killed gits left of ours in every repository that we know of."""
+    look = Look(ctx)
+    for root in look.repos:
+        ctx.mend(root)
+    for orphan in git_remains.observe(look):
+        if orphan.action is Action.REMOVE:
+            sweep.apply(ctx, orphan)
 
 
 def rebuild(ctx: Context) -> list[Agent]:
@@ -102,6 +117,7 @@ def _recollect(ctx: Context, repo: Repo, worktree: Worktree) -> Agent:
         shim=started.shim if started else None,
         exit=None if runs or ended is None else ended.exit,
         stopped=not runs,
+        restarts=next((word.run for word in (started, ended) if word and word.run), 0),
         started_at=started.at if started else None,
         ended_at=None if runs else ctx.clock(),
     )

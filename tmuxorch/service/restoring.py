@@ -6,10 +6,11 @@ import os
 from dataclasses import dataclass
 
 from tmuxorch.adapters import git, procfs
+from tmuxorch.adapters.saves import read_manifest
 from tmuxorch.core import naming
 from tmuxorch.errors import CannotRestore, GitFailed, NameTaken, NoRepository, TmuxorchError
 from tmuxorch.model import Agent, AgentId, Reason, State, Status
-from tmuxorch.service import removal, running, salvage
+from tmuxorch.service import places, putting_back, removal, running
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
         conversation=entry.conversation,
         socket=ctx.socket,
         owner=procfs.identify_self(),
+        step=f"{removal.RESTORING}{entry.id}",
         exit=entry.exit,
         stopped=True,
         created_at=now,
@@ -130,20 +132,20 @@ def _repository(entry: HistoryEntry) -> Repo:
 
 def _start_commit(repo: Repo, entry: HistoryEntry) -> str:
     """Where the branch was; CannotRestore if that is not in the repository any more."""
+    commit = entry.head_commit or entry.base_commit
+    if entry.archive is not None:
+        if not os.path.exists(entry.archive):
+            raise CannotRestore(
+                f"{entry.name} cannot be restored: what was saved of it in {entry.archive} is gone"
+            )
+        commit = putting_back.branch_start(read_manifest(entry.archive), entry.branch)
     try:
-        if entry.salvage_ref is not None:
-            return salvage.branch_start(repo, entry.salvage_ref, entry.branch)
-        commit = entry.head_commit or entry.base_commit
         git.git(repo.root, "cat-file", "-e", f"{commit}^{{commit}}")
     except GitFailed as error:
         raise CannotRestore(
             f"{entry.name} cannot be restored: what was saved of it is no longer in {entry.repo} "
             f"({error.message})"
         ) from error
-    if entry.archive is not None and not os.path.exists(entry.archive):
-        raise CannotRestore(
-            f"{entry.name} cannot be restored whole: its archive {entry.archive} is gone"
-        )
     return commit
 
 
@@ -172,8 +174,9 @@ def _bring_back(
     agent = plan.agent
     marker = {"TMUXORCH_AGENT_ID": agent.id}
     reason = ctx.lock_reason(agent)
+    places.mark(agent.worktree)
     with ctx.repo_lock(agent.repo):
-        if entry.salvage_ref is None:
+        if entry.archive is None:
             git.add_worktree(
                 plan.repo,
                 agent.worktree,
@@ -185,24 +188,26 @@ def _bring_back(
                 on_output=on_output,
             )
         else:
-            salvage.restore(
+            left = putting_back.restore(
                 plan.repo,
-                entry.salvage_ref,
+                entry.archive,
                 agent.worktree,
                 was=entry.branch,
                 branch=agent.branch,
-                archive=entry.archive,
                 reason=reason,
                 marker=marker,
                 on_output=on_output,
             )
-    # Copies that were as in the main worktree were not saved: they are copied once more.
-    if agent.copied and not plan.repo.bare:
+            if left:
+                ctx.narrate(f"not brought back, for no save can: {', '.join(left[:5])}")
+    # Copies of a worker without a save are made once more.
+    if agent.copied and entry.archive is None and not plan.repo.bare:
         git.copy_into_worktree(agent.repo, agent.worktree, git.as_patterns(agent.copied))
+    places.seal(agent.worktree)
 
 
 def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
-    """Take back what was made by the one removal path; the save it came from stays."""
+    """Take back what was made; the save it came from stays, and no history is written."""
     words = failure.message if isinstance(failure, TmuxorchError) else repr(failure)
     current = ctx.store.agent(agent.id)
     if current is None or current.state is not State.CREATING:

@@ -12,6 +12,7 @@ from tmuxorch.errors import BadText, NotRunning, StartFailed, StateConflict
 from tmuxorch.model import State, Status
 from tmuxorch.profiles import TaskBy
 from tmuxorch.service import launch, removal
+from tmuxorch.service.whereabouts import refuse_unseen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,13 +65,14 @@ def stop(ctx: Context, agent: Agent, *, grace_s: float) -> Agent:
     if agent.state is not State.RUNNING:
         raise NotRunning(f"{agent.name} is not running (it is {agent.state}); nothing was done")
     removal.refuse_from_inside(agent)
+    refuse_unseen(ctx, agent)
     removal.save_screen(ctx, agent)
     # Marked before it is ended, so that nobody takes the end for a crash.
     agent = ctx.store.swap(
         agent, expect=[State.RUNNING], what="stopping", why="a person asked", stopped=True
     )
     removal.end(ctx, agent, grace_s)
-    ended = rundir.read_exit(ctx.run_dir(agent.id))
+    ended = rundir.read_exit(ctx.run_dir(agent.id), run=agent.restarts)
     return ctx.store.swap(
         agent,
         expect=[State.RUNNING, State.EXITED],

@@ -9,36 +9,38 @@ from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.context import Context
 from tmuxorch.service.orphan import Action, Look, Orphan, Thing
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmuxorch.adapters.past import LeftBranch
+
 
 def observe(look: Look) -> Iterator[Orphan]:
     """Only branches of our own making that nobody has moved, uses or has checked out."""
     in_use = {(agent.repo, agent.branch) for agent in look.agents.values()}
     in_use |= {(repo.root, worktree.branch or "") for repo, worktree in look.worktrees}
-    seen = set()
-    for entry in look.history.values():
-        key = (entry.repo, entry.branch)
-        repo = look.repos.get(entry.repo)
-        if not entry.branch_made or key in seen or key in in_use or repo is None:
+    left: dict[str, dict[str, LeftBranch]] = {}
+    for found in look.ctx.store.past.left_branches():
+        if (found.repo, found.branch) not in in_use:
+            left.setdefault(found.repo, {})[found.branch] = found
+    for root, branches in left.items():
+        repo = look.repos.get(root)
+        if repo is None:
             continue
-        seen.add(key)
         try:
-            commit = git.branch_commit(repo, entry.branch)
-            if commit is None or commit != entry.head_commit:
-                continue
-            main = git.list_worktrees(repo)[0].branch
-            if entry.branch == main or not git.holds_nothing(repo, entry.branch):
-                continue
+            branches.pop(git.list_worktrees(repo)[0].branch or "", None)
+            spent = git.holding_nothing(repo, {b: f.commit for b, f in branches.items()})
         except TmuxorchError as unknown:
-            look.ctx.narrate(f"{entry.branch} was not looked at: {unknown.message}")
+            look.ctx.narrate(f"the branches of {root} were not looked at: {unknown.message}")
             continue
-        yield Orphan(
-            Thing.BRANCH,
-            f"{entry.name} left it, and every commit on it is elsewhere too",
-            Action.REMOVE,
-            id=entry.branch,
-            repo=entry.repo,
-            agent_id=entry.id,
-        )
+        for branch in sorted(spent):
+            yield Orphan(
+                Thing.BRANCH,
+                f"{branches[branch].name} left it, and every commit on it is elsewhere too",
+                Action.REMOVE,
+                id=branch,
+                repo=root,
+                agent_id=branches[branch].agent_id,
+            )
 
 
 def clear(ctx: Context, orphan: Orphan) -> None:

@@ -10,18 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
-from tmuxorch.adapters import git, procfs, rundir
-from tmuxorch.adapters.git.worktrees import delete_directory
+from tmuxorch.adapters import procfs, rundir
+from tmuxorch.adapters.git.deletion import delete_directory
 from tmuxorch.core.observation import Dead
-from tmuxorch.errors import NoRepository
-from tmuxorch.model import Agent, AgentId, State
+from tmuxorch.model import Agent, AgentId
 from tmuxorch.service.context import Context
 from tmuxorch.service.orphan import Action, Look, Orphan, Thing, busy, size_of
 
 DAY_S = 86_400.0
-# git itself holds an index lock for moments only; nobody who is slow is that slow.
-GIT_LOCK_S = 3600.0
-RESTING = (State.EXITED, State.LOST, State.QUARANTINED)
 
 
 def observe_safe(look: Look) -> Iterator[Orphan]:
@@ -35,7 +31,6 @@ def observe(look: Look) -> Iterator[Orphan]:
     yield from observe_safe(look)
     yield from _archives(look)
     yield from _locks(look)
-    yield from _git_locks(look)
 
 
 def _file(path: str, reason: str, action: Action = Action.REMOVE, **more: str) -> Orphan:
@@ -48,14 +43,15 @@ def _trash(look: Look) -> Iterator[Orphan]:
         agent_id = AgentId(entry.name)
         if agent_id in look.agents:
             continue
-        if agent_id not in look.history:
+        if agent_id not in look.removed:
             why = "no history tells whose worktree this was"
             hint = f"rm -r {shlex.quote(entry.path)}"
             yield _file(entry.path, why, Action.KEEP, command=hint)
         elif users := look.users_of(entry.path):
             yield _file(entry.path, f"it was removed, but {busy(users)}", Action.KEEP)
         else:
-            name = look.history[agent_id].name
+            removed = look.ctx.store.history_entry(agent_id)
+            name = removed.name if removed else agent_id
             yield _file(entry.path, f"the worktree of {name} was saved and removed")
 
 
@@ -63,7 +59,7 @@ def _run_dirs(look: Look) -> Iterator[Orphan]:
     for path in _below(look.ctx, "run"):
         name = os.path.basename(path)
         if not look.is_recorded(name):
-            if not look.serving(name):
+            if not look.serving(name) and _is_over(path):
                 yield _file(path, "no worker has this run directory")
             continue
         for file in _names(path):
@@ -80,34 +76,35 @@ def _half_written(look: Look) -> Iterator[Orphan]:
 
 
 def _archives(look: Look) -> Iterator[Orphan]:
-    """Whole archives hold somebody's files: without a record they are shown, never deleted."""
+    """Saves hold somebody's files: without a record they are shown, never deleted."""
     for path in _below(look.ctx, "archive"):
-        agent_id = AgentId(os.path.basename(path).removesuffix(".tar"))
-        if path.endswith(".tar") and agent_id not in look.history and agent_id not in look.agents:
+        agent_id = AgentId(os.path.basename(path).partition(".")[0])
+        known = agent_id in look.removed or look.is_recorded(agent_id)
+        if not path.endswith(".part") and not known:
             why = "no history tells whose files these are"
-            yield _file(path, why, Action.KEEP, command=f"rm {shlex.quote(path)}")
+            yield _file(path, why, Action.KEEP, command=f"rm -r {shlex.quote(path)}")
 
 
 def _locks(look: Look) -> Iterator[Orphan]:
     """Locks of repositories that nothing of ours mentions any more."""
-    roots = {a.repo for a in look.agents.values()} | {e.repo for e in look.history.values()}
-    names = {hashlib.sha256(os.fsencode(root)).hexdigest()[:16] for root in roots}
+    names = {hashlib.sha256(os.fsencode(root)).hexdigest()[:16] for root in look.known_roots}
     for path in _below(look.ctx, "locks"):
         name = os.path.basename(path)
-        digest = name.removeprefix("repo-").removesuffix(".lock")
+        digest = name.removeprefix("repo-").partition(".")[0]
         if name.startswith("repo-") and digest not in names and _is_older(path, DAY_S):
             yield _file(path, "no worker's repository has this lock")
 
 
-def _git_locks(look: Look) -> Iterator[Orphan]:
-    """Index locks that a killed git left in the worktree of a worker that has ended."""
-    for agent in look.agents.values():
-        if agent.state not in RESTING or look.users_of(agent.worktree):
-            continue
-        with suppress(NoRepository):
-            path = f"{git.git_dir(agent.worktree)}/index.lock"
-            if os.path.exists(path) and _is_older(path, GIT_LOCK_S):
-                yield _file(path, f"a git that was killed left it to {agent.name}")
+def _is_over(run_dir: str) -> bool:
+    """Whether the processes that its shim spoke of are known to be dead."""
+    try:
+        started = rundir.read_started(run_dir)
+    except (KeyError, ValueError):
+        return True  # nobody can be found by what is not an identity
+    if started is None:
+        return True
+    facts = map(procfs.observe_process, (started.shim, started.process))
+    return all(isinstance(fact, Dead) for fact in facts)
 
 
 def _owner_lives(agent: Agent | None) -> bool:
@@ -138,7 +135,7 @@ def _below(ctx: Context, directory: str) -> list[str]:
 def _names(path: str) -> list[str]:
     try:
         return sorted(os.listdir(path))
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return []
 
 

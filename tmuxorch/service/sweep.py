@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tmuxorch.errors import TmuxorchError
 from tmuxorch.service import (
+    git_remains,
     orphaned_windows,
     orphaned_worktrees,
     removed,
@@ -39,6 +41,7 @@ def _observe(look: Look, kind: Thing, keep_days: int) -> Iterator[Orphan]:
             yield from orphaned_windows.observe_processes(look)
         case Thing.FILE:
             yield from stale_files.observe(look)
+            yield from git_remains.observe(look)
         case Thing.HISTORY:
             yield from _old_history(look.ctx, keep_days)
 
@@ -84,6 +87,8 @@ def apply(
             spent_branches.clear(ctx, now)
         case Thing.WINDOW:
             orphaned_windows.close_window(ctx, now)
+        case Thing.FILE if now.repo is not None:
+            git_remains.clear(ctx, now)
         case Thing.FILE:
             stale_files.clear(now)
         case Thing.HISTORY:
@@ -95,11 +100,25 @@ def apply(
     return replace(now, done=True)
 
 
-def sweep_safe(ctx: Context) -> list[Orphan]:
-    """Clear what cannot hold work (trash, run directories, half-written files): for the watcher."""
+def sweep_safe(ctx: Context, told: set[str]) -> list[Orphan]:
+    """Clear what cannot hold work (trash, run directories, half-written files): for the watcher.
+
+    One that cannot be cleared stops no other. It is among the result, not done, unless it is
+    in `told`, where its path is added.
+    """
+    for repo in sorted({agent.repo for agent in ctx.store.agents()}):
+        ctx.mend(repo)
     done = []
     for orphan in list(stale_files.observe_safe(Look(ctx))):
-        if orphan.action is Action.REMOVE:
+        if orphan.action is not Action.REMOVE:
+            continue
+        try:
             stale_files.clear(orphan)
+        except (TmuxorchError, OSError) as failure:
+            if orphan.name not in told:
+                told.add(orphan.name)
+                done.append(replace(orphan, action=Action.KEEP, reason=str(failure)))
+        else:
+            told.discard(orphan.name)
             done.append(replace(orphan, done=True))
     return done

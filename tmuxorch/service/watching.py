@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
 from tmuxorch.adapters.wake import Wake
+from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import State
-from tmuxorch.service.health import PASS_S
+from tmuxorch.service.health import PASS_S, Deed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def watch(
 ) -> None:
     """Watch until the process is ended. Without `events` only the passing of time wakes it."""
     wake = Wake()
+    trouble = Trouble(health)
     only: Collection[AgentId] | None = None
     whole_at = sweep_at = 0.0
     while True:
@@ -42,10 +45,16 @@ def watch(
             only = None
         try:
             health.look(only)
+        except (TmuxorchError, OSError) as e:
+            trouble.begin(str(e))
+            only, health.soon_s = None, PASS_S
         except Exception as e:  # noqa: BLE001 -- the border: one bad pass must not end the watch
             on_bug(e)
+        else:
+            trouble.end()
         if only is None:
-            leadership.note_pass()
+            with suppress(OSError):  # a full disk; that one is alive is seen all the same
+                leadership.note_pass()
             whole_at = time.monotonic() + PASS_S
         if not events:
             time.sleep(min(health.soon_s, max(0.0, whole_at - time.monotonic())))
@@ -53,6 +62,30 @@ def watch(
             continue
         wake.follow(health.alive)
         only = _sleep(health, leadership, wake, whole_at)
+
+
+class Trouble:
+    """What keeps passes from being made (a full disk): told when it begins, and when it is over.
+
+    Nothing is lost meanwhile: what a pass could not record is seen again by the next.
+    """
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+        self._words = ""
+
+    def begin(self, words: str) -> None:
+        if words != self._words:
+            self._words = words
+            self._health.tell(Deed("", "tmuxorch", "cannot go on, and tries again", words))
+
+    def end(self) -> None:
+        if self._words:
+            what, why = "goes on", f"what was in the way is over: {self._words}"
+            with suppress(TmuxorchError):
+                self._health.ctx.store.note(what, why)
+                self._words = ""
+                self._health.tell(Deed("", "tmuxorch", what, why))
 
 
 def _sleep(

@@ -23,7 +23,14 @@ def diff_of(agent: Agent) -> list[TextLine]:
     """Commits, staged, unstaged and untracked against the base."""
     if not os.path.isdir(agent.worktree):
         return [Plain(f"its worktree {agent.worktree} is not there", "bad")]
-    data = git.diff(agent.worktree, agent.base, agent.base_commit, stat=False, color=False)
+    data = git.diff(
+        git.find_repo(agent.repo),
+        agent.worktree,
+        agent.base,
+        agent.base_commit,
+        stat=False,
+        color=False,
+    )
     lines = diff_lines(data.decode("utf-8", "replace"))
     return lines or [Plain(f"nothing changed yet since {agent.base or agent.base_commit[:10]}")]
 

@@ -1,5 +1,6 @@
 """git, seen from outside: one function per thing that is asked of it or done with it."""
 
+from tmuxorch.adapters.git.admin import canonical, list_admins
 from tmuxorch.adapters.git.branches import (
     Base,
     Commit,
@@ -7,7 +8,9 @@ from tmuxorch.adapters.git.branches import (
     check_branch_name,
     commits_only_on,
     delete_branch,
+    holding_nothing,
     holds_nothing,
+    lasting_refs,
     resolve_base,
 )
 from tmuxorch.adapters.git.call import git
@@ -17,8 +20,10 @@ from tmuxorch.adapters.git.status import Entry, Status, observe_status
 from tmuxorch.adapters.git.worktrees import (
     Worktree,
     add_worktree,
+    discard_worktree,
+    forget_worktree,
+    is_ours,
     list_worktrees,
-    remove_worktree,
 )
 from tmuxorch.adapters.gitdir import Repo, find_repo, git_dir, locate
 
@@ -33,19 +38,25 @@ __all__ = [
     "add_worktree",
     "as_patterns",
     "branch_commit",
+    "canonical",
     "check_branch_name",
     "commits_only_on",
     "copy_into_worktree",
     "delete_branch",
     "diff",
+    "discard_worktree",
     "find_repo",
+    "forget_worktree",
     "git",
     "git_dir",
+    "holding_nothing",
     "holds_nothing",
+    "is_ours",
+    "lasting_refs",
+    "list_admins",
     "list_worktrees",
     "locate",
     "observe_status",
-    "remove_worktree",
     "resolve_base",
     "work_stats",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tmuxorch.adapters.git.call import git, last_words
@@ -137,14 +138,49 @@ def delete_branch(repo: Repo, branch: str, *, expected: str) -> None:
 
 def commits_only_on(repo: Repo, tips: Sequence[str], *, besides: str | None) -> tuple[Commit, ...]:
     """The commits of `tips` that no lasting ref but the branch `besides` reaches, newest first."""
-    ignored = [*PASSING_REFS, *([f"refs/heads/{besides}"] if besides else [])]
-    excluded = [f"--exclude={ref}" for ref in ignored]
-    asked = ("rev-list", "--encoding=UTF-8", "--format=%s", *tips, "--not", *excluded)
-    lines = git(repo.root, *asked, "--glob=refs/*").stdout.decode(errors="replace").split("\n")
+    asked = ("rev-list", "--encoding=UTF-8", "--format=%s", *tips, "--not")
+    answer = git(repo.root, *asked, *lasting_refs(besides=besides)).stdout
+    lines = answer.decode(errors="replace").split("\n")
     pairs = zip(lines[::2], lines[1::2], strict=False)
     return tuple(Commit(oid.removeprefix("commit "), title) for oid, title in pairs)
+
+
+def lasting_refs(*, besides: str | None = None) -> tuple[str, ...]:
+    """rev-list arguments for all refs that keep a commit, but for the branch `besides`."""
+    ignored = [*PASSING_REFS, *([f"refs/heads/{besides}"] if besides else [])]
+    return (*(f"--exclude={ref}" for ref in ignored), "--glob=refs/*")
 
 
 def holds_nothing(repo: Repo, branch: str) -> bool:
     """Whether every commit of `branch` is reachable from another lasting ref."""
     return not commits_only_on(repo, [f"refs/heads/{branch}"], besides=branch)
+
+
+def holding_nothing(repo: Repo, seen: Mapping[str, str]) -> set[str]:
+    """Of these branches those that are still at the given commit, and that hold nothing.
+
+    Asked for all at once: the commits that are on none but these branches are walked once,
+    and a tip that is not among them, or that another of them is built on, is elsewhere too.
+    """
+    answer = git(repo.root, "for-each-ref", "--format=%(objectname) %(refname)").stdout
+    refs = dict(line.split(" ", 1)[::-1] for line in os.fsdecode(answer).splitlines())
+    there = {b: oid for b, oid in seen.items() if refs.get(f"refs/heads/{b}") == oid}
+    if not there:
+        return set()
+    passing = tuple(ref.removesuffix("*") for ref in PASSING_REFS)
+    lasting = {
+        oid
+        for ref, oid in refs.items()
+        if ref.removeprefix("refs/heads/") not in there and not ref.startswith(passing)
+    }
+    tips = Counter(there.values())
+    asked = [*tips, *(f"^{oid}" for oid in lasting)]
+    lines = git(
+        repo.root, "rev-list", "--parents", "--stdin", stdin="\n".join(asked).encode()
+    ).stdout.decode()
+    own, built_on = set[str](), set[str]()
+    for line in lines.splitlines():
+        commit, *parents = line.split(" ")
+        own.add(commit)
+        built_on.update(parents)
+    return {b for b, tip in there.items() if tip not in own or tip in built_on or tips[tip] > 1}

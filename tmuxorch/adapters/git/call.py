@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 
+from tmuxorch.adapters import procfs
+from tmuxorch.adapters.git.lockfiles import describe_lock
 from tmuxorch.adapters.run import Completed, Timeout, run
-from tmuxorch.errors import GitFailed
+from tmuxorch.errors import GitFailed, TmuxorchError
 
 LOOK_S = 120.0
 CHECKOUT_S = 3600.0
+# In the environment of every git that we start: whose it is, should we die before it does.
+CALLER = "TMUXORCH_CALLER"
 # What a person sets on purpose. The rest (GIT_DIR and its like, set by hooks and by `git -c`)
 # would send `git -C` elsewhere.
 KEPT_VARIABLES = (
@@ -17,8 +22,14 @@ KEPT_VARIABLES = (
     "GIT_CONFIG_KEY_", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_VALUE_",
     "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_LFS_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_",
 )  # fmt: skip
-# Our own questions run none of the repository's programs.
+# Our own questions run none of the repository's programs, and fetch nothing that is missing.
 QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+UNASKED = {
+    "LC_ALL": "C",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",  # git before 2.45 does not know the one above
+}
 
 
 def git(
@@ -33,12 +44,13 @@ def git(
 
     Another status than `ok`, a timeout and a missing git raise GitFailed.
     """
-    quiet = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(env or {})}
+    quiet = {**UNASKED, **(env or {})}
     done = call_git(directory, [*QUIET, *arguments], env=quiet, stdin=stdin, timeout_s=timeout_s)
     if done.returncode not in ok:
         said = done.stderr.decode(errors="replace")
         raise GitFailed(
-            f"git {arguments[0]} failed in {directory}: {last_words(said)}", stderr=said
+            f"git {arguments[0]} failed in {directory}: {last_words(said)}{describe_lock(said)}",
+            stderr=said,
         )
     return done
 
@@ -56,7 +68,7 @@ def call_git(
     try:
         return run(
             ("git", "-C", directory, *arguments),
-            env={**_environment(), "GIT_TERMINAL_PROMPT": "0", **env},
+            env={**_environment(), "GIT_TERMINAL_PROMPT": "0", **_mark(), **env},
             timeout_s=timeout_s,
             stdin=stdin,
             on_output=on_output,
@@ -65,6 +77,12 @@ def call_git(
         raise GitFailed("git was not found on the PATH; install git 2.34 or newer") from None
     except Timeout as late:
         raise GitFailed(f"git in {directory} was stopped: {late}") from None
+
+
+def _mark() -> dict[str, str]:
+    with suppress(TmuxorchError):
+        return {CALLER: str(procfs.identify_self())}
+    return {}
 
 
 def _environment() -> dict[str, str]:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tmuxorch.adapters.git.call import git
-from tmuxorch.adapters.git.filters import ask_despite_filters
-from tmuxorch.adapters.git.index import EMPTY_BLOB, PLAIN_INDEX, temporary_index
+from tmuxorch.adapters.git.checkout import Checkout, head_of
 from tmuxorch.adapters.git.status import UNTRACKED, observe_status
-from tmuxorch.adapters.git.worktrees import list_worktrees
-from tmuxorch.adapters.gitdir import Repo, git_dir
+from tmuxorch.adapters.git.survey import TEMPORARY
+from tmuxorch.adapters.git.worktrees import find_admin_dir
+from tmuxorch.adapters.gitdir import Repo
+from tmuxorch.errors import GitFailed
+
+# By the length of the repository's object names: SHA-1, SHA-256.
+EMPTY_BLOB = {
+    40: "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    64: "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+}
+# Nothing that a configuration names is run, and no submodule is looked into.
+DIFF = (
+    *("-c", "diff.submodule=short"),
+    *("diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"),
+)
+NUMBERS = ("--numstat", "--find-renames")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,27 +39,33 @@ class WorkStats:
     deletions: int
 
 
-def work_stats(repo: Repo, worktree: str, base_commit: str) -> WorkStats:
+def find_checkout(repo: Repo, worktree: str, *, top: str | None = None) -> Checkout:
+    """The worktree by the git directory that the repository keeps for it; `top`: if moved."""
+    own = find_admin_dir(repo, worktree)
+    if own is None:
+        if os.path.realpath(worktree) != os.path.realpath(repo.root) or repo.bare:
+            raise GitFailed(f"git knows no worktree at {worktree}")
+        own = repo.common_dir
+    return Checkout(top or worktree, own)
+
+
+def work_stats(repo: Repo, worktree: str, base_commit: str, *, top: str | None = None) -> WorkStats:
     """Count what is there since `base_commit`, untracked files included.
 
     Of a worktree whose directory has gone, the commits are what is left to count.
     """
-    if not os.path.isdir(worktree):
-        return _committed_stats(repo, worktree, base_commit)
-    status = observe_status(worktree)
+    checkout = find_checkout(repo, worktree, top=top)
+    if not os.path.isdir(checkout.top):
+        head, _ = head_of(checkout.own)
+        if head is None:
+            return WorkStats(None, 0, 0, 0, 0)
+        numbers = git(repo.root, *DIFF, *NUMBERS, base_commit, head, "--").stdout
+        return _stats(repo.root, base_commit, head, numbers)
+    status = observe_status(checkout)
     if status.head == base_commit and not status.entries:
         return WorkStats(status.head, 0, 0, 0, 0)
     new = [entry.path for entry in status.entries if entry.xy == UNTRACKED]
-    numbers = _diff(worktree, base_commit, new, "--numstat", "--find-renames")
-    return _stats(worktree, base_commit, status.head, numbers)
-
-
-def _committed_stats(repo: Repo, worktree: str, base_commit: str) -> WorkStats:
-    heads = [listed.head for listed in list_worktrees(repo) if listed.path == worktree]
-    if not heads or heads[0] is None or not heads[0].strip("0"):
-        return WorkStats(None, 0, 0, 0, 0)
-    asked = ("diff", "--no-ext-diff", "--numstat", "--find-renames", base_commit, heads[0], "--")
-    return _stats(repo.root, base_commit, heads[0], git(repo.root, *asked).stdout)
+    return _stats(repo.root, base_commit, status.head, _diff(checkout, base_commit, new, *NUMBERS))
 
 
 def _stats(directory: str, base_commit: str, head: str | None, numbers: bytes) -> WorkStats:
@@ -63,32 +83,51 @@ def _stats(directory: str, base_commit: str, head: str | None, numbers: bytes) -
     )
 
 
-def diff(worktree: str, base: str, base_commit: str, *, stat: bool, color: bool) -> bytes:
+def diff(
+    repo: Repo, worktree: str, base: str, base_commit: str, *, stat: bool, color: bool
+) -> bytes:
     """All of it in one diff against the base: committed, staged, unstaged and untracked."""
-    new = [entry.path for entry in observe_status(worktree).entries if entry.xy == UNTRACKED]
+    checkout = find_checkout(repo, worktree)
+    new = [entry.path for entry in observe_status(checkout).entries if entry.xy == UNTRACKED]
     options = ["--color=always" if color else "--no-color", *(["--stat"] if stat else [])]
-    return _diff(worktree, newest_base(worktree, base, base_commit), new, *options)
+    return _diff(checkout, newest_base(checkout, base, base_commit), new, *options)
 
 
-def newest_base(worktree: str, base: str, base_commit: str) -> str:
+def newest_base(checkout: Checkout, base: str, base_commit: str) -> str:
     """`base_commit`, or what HEAD shares with the branch `base` if it took in newer commits."""
     for ref in (f"refs/heads/{base}", f"refs/remotes/{base}"):
-        shared = git(worktree, "merge-base", "HEAD", ref, ok=(0, 1, 128)).stdout.decode().strip()
+        shared = checkout.ask("merge-base", "HEAD", ref, ok=(0, 1, 128)).stdout.decode().strip()
         if shared:
             asked = ("merge-base", "--is-ancestor", base_commit, shared)
-            newer = git(worktree, *asked, ok=(0, 1, 128)).returncode == 0
+            newer = checkout.ask(*asked, ok=(0, 1, 128)).returncode == 0
             return shared if newer else base_commit
     return base_commit
 
 
-def _diff(worktree: str, commit: str, new: Sequence[str], *options: str) -> bytes:
+def _diff(checkout: Checkout, commit: str, new: Sequence[str], *options: str) -> bytes:
     """Diff `commit` with the files; `new` are untracked ones to count in."""
-    with temporary_index(git_dir(worktree)) as env:
+    with temporary_index(checkout.own) as env:
         # An empty file in the index with no stat data: git reads the real one to compare.
         blob = EMPTY_BLOB[len(commit)]
         lines = [f"100644 {blob} 0\t{path}\0" for path in new if not path.endswith("/")]
         if lines:
             stdin = os.fsencode("".join(lines))
-            git(worktree, *PLAIN_INDEX, "update-index", "-z", "--index-info", stdin=stdin, env=env)
-        asked = ("diff", "--no-ext-diff", *options, commit, "--")
-        return ask_despite_filters(worktree, *PLAIN_INDEX, *asked, env=env).stdout
+            checkout.ask("update-index", "-z", "--index-info", stdin=stdin, env=env)
+        return checkout.ask(*DIFF, *options, commit, "--", env=env).stdout
+
+
+@contextmanager
+def temporary_index(own: str) -> Iterator[dict[str, str]]:
+    """An environment that makes git work on a copy of the index in the git directory `own`.
+
+    The copy lies there too, so what a crash leaves goes with the worktree.
+    """
+    import shutil  # here: 10 ms for the two that `new` does not need
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=own) as directory:
+        index = os.path.join(directory, "index")
+        if os.path.exists(os.path.join(own, "index")):
+            # With its time: git trusts the stat data of files older than their index.
+            shutil.copy2(os.path.join(own, "index"), index)
+        yield {"GIT_INDEX_FILE": index}

@@ -1,31 +1,40 @@
-"""Commits that nothing but a worktree's logs and half-done operations still name."""
+"""Commits that go with a worktree: nothing but its own HEAD, logs and operations name them."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tmuxorch.adapters.git.call import git
+from tmuxorch.adapters.treewalk import walk
 
 OID = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 # Files of a worktree's git directory that name commits: MERGE_HEAD and its like, the steps of
-# a rebase, a bisect's refs, the log of HEAD.
-STATES = ("BISECT_", "rebase-", "sequencer", "logs", "refs")
+# a rebase, a bisect's refs.
+STATES = ("BISECT_", "rebase-", "sequencer", "refs")
+STATE_MAX = 1 << 24
+
+
+def observe_named(own: str, branch: str | None) -> set[str]:
+    """The commits that the logs of HEAD and `branch` and a half-done operation in `own` name."""
+    where = f"--git-dir={own}"
+    named = {oid.decode() for data in _states(own) for oid in OID.findall(data)}
+    for ref in ("HEAD", *([f"refs/heads/{branch}"] if branch else [])):
+        # git is asked, for the logs are not always files.
+        asked = (where, "rev-list", "--walk-reflogs", "--ignore-missing", ref, "--")
+        named.update(git(own, *asked, ok=(0, 128)).stdout.decode().split())
+    return {oid for oid in named if oid.strip("0")}
 
 
 def observe_threatened(
-    directory: str, own: str, known: Sequence[str], keepers: Sequence[str]
+    directory: str, named: Iterable[str], known: Sequence[str], keepers: Sequence[str]
 ) -> list[str]:
-    """Commits that the files of a worktree's git directory `own` name, and nothing else reaches.
-
-    Neither `known` ones nor `keepers` (rev-list arguments for refs) lead to them.
-    """
-    named = {oid.decode() for data in _states(own) for oid in OID.findall(data)}
-    named = {oid for oid in named.difference(known) if oid.strip("0")}
-    if not named:
+    """Those of the `named` that neither `known` commits nor `keepers` (rev-list's) lead to."""
+    oids = sorted(set(named).difference(known))
+    if not oids:
         return []
-    lines = "".join(f"{oid}\n" for oid in sorted(named)).encode()
+    lines = "".join(f"{oid}\n" for oid in oids).encode()
     asked = ("cat-file", "--batch-check=%(objecttype) %(objectname)")
     answer = git(directory, *asked, stdin=lines).stdout.decode().splitlines()
     commits = [line.removeprefix("commit ") for line in answer if line.startswith("commit ")]
@@ -41,12 +50,12 @@ def _states(own: str) -> Iterator[bytes]:
         if name.startswith(STATES) or name.endswith("_HEAD"):
             for path in files_below(f"{own}/{name}"):
                 with open(path, "rb") as file:
-                    yield file.read()
+                    yield file.read(STATE_MAX)
 
 
 def files_below(path: str) -> Iterator[str]:
     """`path` if it is a file, else every file below it."""
     if os.path.isfile(path):
         yield path
-    for directory, _, names in os.walk(path):
-        yield from (f"{directory}/{name}" for name in names)
+    elif os.path.isdir(path):
+        yield from (f"{path}/{f.path}" for f in walk(path) if os.path.isfile(f"{path}/{f.path}"))

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from tmuxorch.adapters.git.admin import REFTABLE_HEAD, canonical, drop, list_admins, read_start
 from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, git, last_words
-from tmuxorch.adapters.gitdir import Repo, read_line
-from tmuxorch.adapters.run import Timeout, run
+from tmuxorch.adapters.git.deletion import delete_directory
+from tmuxorch.adapters.git.lockfiles import describe_lock
+from tmuxorch.adapters.gitdir import Repo
 from tmuxorch.errors import GitFailed
 
-DELETE_S = 3600.0
 # git's own word for a worktree that it was killed in the middle of making.
 HALF_MADE = "initializing"
-# Read-only directories (Go's module cache) stop `rm` until they are made writable.
-DELETE = 'rm -rf -- "$1" 2>/dev/null || { chmod -R u+rwx -- "$1"; rm -rf -- "$1"; }'
 
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """One worktree as git lists it; `locked_reason` is None if it is not locked."""
+    """One worktree as git lists it; `locked_reason` is None if it is not locked.
+
+    One that is not `whole` lacks files of git's own: it was never finished, or not removed.
+    """
 
     path: str
     head: str | None
@@ -34,30 +36,74 @@ class Worktree:
     locked_reason: str | None
     bare: bool
     prunable: bool
+    whole: bool = True
 
 
 def list_worktrees(repo: Repo) -> tuple[Worktree, ...]:
-    """Every worktree git knows of, the main one first."""
-    asked = ("worktree", "list", "--porcelain")
-    done = git(repo.root, *asked, "-z", ok=(0, 129))
-    end = "\0"
-    if done.returncode == 129:  # git before 2.36 has no -z
-        done, end = git(repo.root, *asked), "\n"
-    blocks = os.fsdecode(done.stdout).split(end * 2)
-    return tuple(_parse(block.split(end)) for block in blocks if block)
+    """Every worktree git knows of, the main one first, read off git's own files.
+
+    One that does not say where its directory is comes in no list, as with git.
+    """
+    admins = [admin for admin in list_admins(repo) if admin.path]
+    heads = {admin.directory: _head(repo, admin.directory, admin.head) for admin in admins}
+    said = read_start(os.path.join(repo.common_dir, "HEAD"))
+    main = (None, None) if repo.bare else _head(repo, repo.common_dir, said)
+    commits = _commits_of(repo, {ref for ref, _ in (main, *heads.values()) if ref})
+    listed = [Worktree(repo.root, *_spelled(main, commits), None, repo.bare, False)]
+    for admin in admins:
+        assert admin.path is not None
+        found = Worktree(
+            admin.path,
+            *_spelled(heads[admin.directory], commits),
+            locked_reason=admin.locked,
+            bare=False,
+            prunable=admin.locked is None and not os.path.lexists(f"{admin.path}/.git"),
+            whole=not admin.flaws,
+        )
+        listed.append(found)
+    return tuple(listed)
 
 
-def _parse(lines: list[str]) -> Worktree:
-    facts = {key: value for key, _, value in (line.partition(" ") for line in lines)}
-    branch = facts.get("branch")
-    return Worktree(
-        path=facts["worktree"],
-        head=facts.get("HEAD"),
-        branch=branch.removeprefix("refs/heads/") if branch else None,
-        locked_reason=facts.get("locked"),
-        bare="bare" in facts,
-        prunable="prunable" in facts,
-    )
+# A ref and no commit yet, or no ref and a commit (a detached HEAD), or nothing known.
+_Head = tuple[str | None, str | None]
+
+
+def _head(repo: Repo, own: str, said: str | None) -> _Head:
+    if said == REFTABLE_HEAD:
+        asked = ("rev-parse", "-q", "--verify", "HEAD^{commit}")
+        named = git(repo.root, f"--git-dir={own}", "symbolic-ref", "-q", "HEAD", ok=(0, 1, 128))
+        if ref := os.fsdecode(named.stdout).strip():
+            return ref, None
+        done = git(repo.root, f"--git-dir={own}", *asked, ok=(0, 1, 128))
+        return None, done.stdout.decode().strip() or None
+    if not said or not said.strip("0"):
+        return None, None
+    if said.startswith("ref:"):
+        return said.removeprefix("ref:").strip(), None
+    return None, said
+
+
+def _commits_of(repo: Repo, refs: set[str]) -> dict[str, str]:
+    """Where the refs are: read where each has a file of its own, else git is asked once."""
+    found = {}
+    for ref in refs:
+        said = read_start(os.path.join(repo.common_dir, ref))
+        if said and said.isalnum():
+            found[ref] = said
+    if others := sorted(refs - found.keys()):
+        asked = ("for-each-ref", "--format=%(objectname) %(refname)", *others)
+        for line in os.fsdecode(git(repo.root, *asked).stdout).splitlines():
+            oid, _, ref = line.partition(" ")
+            found[ref] = oid
+    return found
+
+
+def _spelled(head: _Head, commits: Mapping[str, str]) -> _Head:
+    """Commit and branch, as a `Worktree` has them."""
+    ref, commit = head
+    if ref is None:
+        return commit, None
+    return commits.get(ref), ref.removeprefix("refs/heads/")
 
 
 def add_worktree(
@@ -69,16 +115,17 @@ def add_worktree(
     commit: str,
     reason: str,
     marker: Mapping[str, str],
-    options: Sequence[str] = (),
+    checkout: bool = True,
     on_output: Callable[[bytes], None] | None = None,
 ) -> None:
     """Make a worktree at `path` on `branch`, locked with `reason` from its first moment.
 
     Already done with the same reason is success; half done is taken back and done again.
+    Without `checkout` it is made empty.
     The repository's post-checkout hook and filters run, with `marker` in their environment;
     when the hook fails, worktree and branch are there all the same, for the caller to undo.
     """
-    if admin := _admin_dir(repo, "locked", reason):
+    if admin := _admin_of(repo, reason):
         if _is_complete(admin, path):
             return
         _take_back(repo, path, reason)
@@ -87,59 +134,49 @@ def add_worktree(
         new_branch = new_branch and made != commit
     # Tracking writes the shared config, where parallel additions fail on its lock.
     start = ["--no-track", "-b", branch, path, commit] if new_branch else [path, branch]
-    arguments = [*options, "worktree", "add", "--lock", "--reason", reason, *start]
+    options = [] if checkout else ["--no-checkout"]
+    arguments = ["worktree", "add", *options, "--lock", "--reason", reason, *start]
     done = call_git(repo.root, arguments, env=marker, timeout_s=CHECKOUT_S, on_output=on_output)
     if done.returncode == 0:
         return
     said = (done.stderr or done.stdout).decode(errors="replace")
-    admin = _admin_dir(repo, "locked", reason)
+    admin = _admin_of(repo, reason)
     if admin and _is_complete(admin, path):
         what = "was made, but the repository's post-checkout hook failed"
     else:
         what = "could not be made"
-    raise GitFailed(f"the worktree {path} {what}: {last_words(said)}", stderr=said)
+    why = f"{last_words(said)}{describe_lock(said)}"
+    raise GitFailed(f"the worktree {path} {what}: {why}", stderr=said)
 
 
-def remove_worktree(
-    repo: Repo,
-    path: str,
-    *,
-    reason: str,
-    trash: str,
-    check: Callable[[str], None] | None = None,
-    background: bool = False,
-) -> None:
-    """Remove the linked worktree at `path` if its lock reason is exactly `reason`.
+def forget_worktree(repo: Repo, path: str, *, reason: str) -> None:
+    """Make git forget the worktree that was at `path`, if its lock reason is exactly `reason`.
 
-    It is renamed to `trash` (where that is another filesystem it stays in place) and `check`
-    gets a last look at it there: if that raises, it is put back and nothing has changed. Then
-    git forgets this one worktree and the directory is deleted, in the background if wanted.
     What is done already is skipped, so that it can be called again after a crash anywhere.
     """
-    if _is_ours(repo, path, reason):
+    for admin in list_admins(repo):
+        if admin.path == canonical(path) and admin.locked in (reason, HALF_MADE):
+            drop(admin.directory)
+    _remove_traces(repo, path, reason)
+
+
+def discard_worktree(repo: Repo, path: str, *, reason: str, trash: str) -> None:
+    """Remove a worktree that holds nothing but what was just written there by us."""
+    if is_ours(repo, path, reason):
         moved = _move_away(path, trash)
-        try:
-            if check is not None and os.path.lexists(moved):
-                check(moved)
-        except BaseException:
-            if moved == trash:
-                os.rename(trash, path)
-            raise
-        if moved == path:
-            _delete(path)
-        _forget(repo, path)
+        forget_worktree(repo, path, reason=reason)
+        if os.path.lexists(moved):
+            delete_directory(moved)
     else:
         _remove_traces(repo, path, reason)
-    if os.path.lexists(trash):
-        _delete(trash, background=background)
 
 
-def _is_ours(repo: Repo, path: str, reason: str) -> bool:
+def is_ours(repo: Repo, path: str, reason: str) -> bool:
     """Whether git lists `path` with our reason; False if nothing, or nothing much, is there.
 
     Anything else is not ours to touch and raises.
     """
-    path = _canonical(path)
+    path = canonical(path)
     main, *linked = list_worktrees(repo)
     if path in (main.path, repo.root, repo.common_dir):
         raise GitFailed(f"{path} is the main worktree of its repository; nothing was touched")
@@ -166,46 +203,32 @@ def _move_away(path: str, trash: str) -> str:
     return trash
 
 
-def _forget(repo: Repo, path: str) -> None:
-    """Make git drop this one worktree, whose directory has gone; never a prune of others."""
-    admin = find_admin_dir(repo, path)
-    if admin and os.path.lexists(path):
-        _delete(admin)  # somebody made the directory again: git would refuse, and it is theirs
-    else:
-        git(repo.root, "worktree", "remove", "-f", "-f", _canonical(path))
-
-
 def _remove_traces(repo: Repo, path: str, reason: str) -> None:
     """Remove what git leaves and does not list when killed in its first moments."""
     with suppress(OSError):
         os.rmdir(path)
-    admin = _admin_dir(repo, "locked", reason)
-    if admin and not os.path.exists(os.path.join(admin, "gitdir")):
-        _delete(admin)
+    for admin in list_admins(repo):
+        if admin.locked == reason and not admin.path:
+            drop(admin.directory)
 
 
 def _take_back(repo: Repo, path: str, reason: str) -> None:
-    if _is_ours(repo, path, reason):
-        _delete(path)
-        _forget(repo, path)
+    if is_ours(repo, path, reason):
+        delete_directory(path)
+        forget_worktree(repo, path, reason=reason)
     else:
         _remove_traces(repo, path, reason)
 
 
 def find_admin_dir(repo: Repo, path: str) -> str | None:
     """Where git keeps the index and logs of the worktree at `path`, which may be missing."""
-    return _admin_dir(repo, "gitdir", os.path.join(_canonical(path), ".git"))
+    path = canonical(path)
+    return next((admin.directory for admin in list_admins(repo) if admin.path == path), None)
 
 
-def _admin_dir(repo: Repo, file: str, line: str) -> str | None:
-    """The directory git keeps a worktree's things in, by what one of its files says."""
-    home = os.path.join(repo.common_dir, "worktrees")
-    for name in os.listdir(home) if os.path.isdir(home) else ():
-        admin = os.path.join(home, name)
-        with suppress(FileNotFoundError, NotADirectoryError):
-            if read_line(os.path.join(admin, file)) == line:
-                return admin
-    return None
+def _admin_of(repo: Repo, reason: str) -> str | None:
+    """The same by the reason of its lock."""
+    return next((a.directory for a in list_admins(repo) if a.locked == reason), None)
 
 
 def _is_complete(admin: str, path: str) -> bool:
@@ -213,25 +236,3 @@ def _is_complete(admin: str, path: str) -> bool:
     return os.path.exists(os.path.join(admin, "index")) and os.path.lexists(
         os.path.join(path, ".git")
     )
-
-
-def _canonical(path: str) -> str:
-    """As git spells it: links on the way resolved, but not the last name itself."""
-    parent, name = os.path.split(os.path.normpath(path))
-    return os.path.join(os.path.realpath(parent), name)
-
-
-def delete_directory(path: str) -> None:
-    """Delete a directory with all below it, read-only ones too."""
-    _delete(path)
-
-
-def _delete(path: str, *, background: bool = False) -> None:
-    script = f"{{ {DELETE} ; }} >/dev/null 2>&1 &" if background else DELETE
-    try:
-        done = run(("sh", "-c", script, "sh", path), timeout_s=DELETE_S)
-    except Timeout as late:
-        raise GitFailed(f"{path} was not deleted: {late}") from None
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace")
-        raise GitFailed(f"{path} could not be deleted: {last_words(said)}", stderr=said)

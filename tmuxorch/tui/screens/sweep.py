@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from tmuxorch.adapters.archive import human_size
+from tmuxorch.core.sizes import human_size
 from tmuxorch.service.sweep import Orphan
 from tmuxorch.tui import actions
 from tmuxorch.tui.lines import Fact, Plain, TextLine

@@ -1,0 +1,326 @@
+"""Every file of a checkout against its commit, byte for byte: what a fresh one would lack.
+
+The directory is walked once. A file that git itself compared, and whose times, inode and size
+are still those that git noted, is as git says; all others are read. Where attributes or
+settings let git store other bytes than a file has, its word is not taken at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tmuxorch.adapters.git.checkout import Checkout
+from tmuxorch.adapters.git.index_file import Index, IndexEntry, Unreadable, read_index
+from tmuxorch.adapters.treewalk import SEALED, Found, walk
+
+LINK, SUBMODULE = 0o120000, 0o160000
+CONVERTING = re.compile(rb"text|eol|crlf|filter|ident|working-tree-encoding|\[attr\]")
+ATTRIBUTES = ".gitattributes"
+ATTRIBUTES_MAX = 1 << 20
+TEMPORARY = "tmuxorch-"
+READ_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a fresh checkout of the commit would have wrong.
+
+    `kept` is all it would lack or have otherwise: files, links, and directories that are empty
+    or have permissions of their own; `changed` are those of them that the commit has too,
+    `untouched` those of these that are as they were when the worktree was made. `same` is what
+    it would bring back byte for byte, `gone` what it would bring and is not there. `nested`
+    are directories with a `.git`, `special` FIFOs, sockets and devices, `sealed` directories
+    that could not be read, `moved` submodules at another commit in the index. `times` tells of
+    everything when it last changed, by a clock that nobody can set. `usual` are the permissions
+    of a plain file.
+    """
+
+    kept: Mapping[str, os.stat_result] = field(default_factory=dict)
+    changed: frozenset[str] = frozenset()
+    untouched: frozenset[str] = frozenset()
+    same: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
+    special: tuple[str, ...] = ()
+    sealed: frozenset[str] = frozenset()
+    moved: frozenset[str] = frozenset()
+    times: Mapping[str, int] = field(default_factory=dict)
+    index: Index = field(default_factory=Index)
+    usual: int = 0o644
+
+
+def survey(checkout: Checkout, commit: str | None, *, index: Index | None = None) -> Survey:
+    """Walk the directory and compare; GitFailed if git cannot say what the commit has.
+
+    `index` stands in for the checkout's own where that one is not to be had.
+    """
+    index = index or observe_index(checkout, commit)
+    blobs = observe_blobs(checkout, commit, index)
+    usual, made_ns = _usual(checkout.top)
+    modes = _modes(usual)
+    seen = _Seen()
+    times: dict[str, int] = {}
+    for found in walk(checkout.top):
+        path, facts, _ = found
+        times[path] = facts.st_ctime_ns
+        blob = blobs.get(path)
+        if blob is not None and modes.get(blob.mode) == facts.st_mode:
+            as_noted = _is_as_noted(facts, index.entries.get(path), blob, index.at_ns)
+            (seen.same if as_noted else seen.doubted).append(found)
+        elif stat.S_ISDIR(facts.st_mode):
+            _sort_directory(seen, found, usual)
+        elif path != ".git" or not stat.S_ISREG(facts.st_mode):
+            _sort_file(seen, found, known=blob is not None)
+    doubted = seen.doubted
+    converts = _may_convert(checkout, seen, index)
+    if converts:
+        doubted, seen.same = [*doubted, *seen.same], []
+    for found, equal in _compare(checkout, commit, doubted, blobs, converts=converts):
+        if equal:
+            seen.same.append(found)
+        else:
+            seen.kept[found.path] = found.stat
+            seen.changed.append(found.path)
+    same = tuple(found.path for found in seen.same)
+    there = seen.kept.keys() | set(same)
+    return Survey(
+        kept=seen.kept,
+        changed=frozenset(seen.changed),
+        untouched=frozenset(p for p in seen.changed if seen.kept[p].st_ctime_ns < made_ns),
+        same=same,
+        gone=tuple(p for p, b in blobs.items() if p not in there and b.mode != SUBMODULE),
+        nested=tuple(sorted(seen.nested)),
+        special=tuple(seen.special),
+        sealed=frozenset(seen.sealed),
+        moved=frozenset(_moved(index, blobs)),
+        times=times,
+        index=index,
+        usual=usual,
+    )
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What a walk has found so far; `doubted` are files that have to be read."""
+
+    kept: dict[str, os.stat_result] = field(default_factory=dict)
+    same: list[Found] = field(default_factory=list)
+    doubted: list[Found] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    nested: set[str] = field(default_factory=set)
+    special: list[str] = field(default_factory=list)
+    sealed: list[str] = field(default_factory=list)
+
+
+def _sort_directory(seen: _Seen, found: Found, usual: int) -> None:
+    if found.path.endswith("/.git"):
+        seen.nested.add(found.path[:-5])
+    if found.entries == SEALED:
+        seen.sealed.append(found.path)
+    if found.entries <= 0 or stat.S_IMODE(found.stat.st_mode) != usual | (usual & 0o444) >> 2:
+        seen.kept[found.path] = found.stat
+
+
+def _sort_file(seen: _Seen, found: Found, *, known: bool) -> None:
+    """One that is new, or of another type or mode than in the commit."""
+    if found.path.endswith("/.git"):
+        seen.nested.add(found.path[:-5])
+    seen.kept[found.path] = found.stat
+    if stat.S_IFMT(found.stat.st_mode) not in (stat.S_IFREG, stat.S_IFLNK):
+        seen.special.append(found.path)
+    elif known:
+        seen.changed.append(found.path)
+
+
+def observe_index(checkout: Checkout, commit: str | None) -> Index:
+    try:
+        return read_index(f"{checkout.own}/index", len(commit or "0" * 40) // 2)
+    except Unreadable:
+        pass
+    entries: dict[str, IndexEntry] = {}
+    conflicts = []
+    answer = os.fsdecode(checkout.ask("ls-files", "-z", "-s", "-t").stdout)
+    for record in answer.split("\0")[:-1]:
+        about, _, path = record.partition("\t")
+        tag, mode, oid, stage = about.split(" ")
+        entry = IndexEntry(int(mode, 8), oid, int(stage), skipped=tag == "S")
+        if entry.stage:
+            conflicts.append((path, entry))
+        else:
+            entries[path] = entry
+    return Index(entries, tuple(conflicts))
+
+
+def observe_blobs(checkout: Checkout, commit: str | None, index: Index) -> dict[str, IndexEntry]:
+    """The files of the commit by path: the index's, but for what git says differs."""
+    if commit is None:
+        return {}
+    if not index.entries or index.conflicts:
+        return dict(_list_tree(checkout, commit))
+    asked = ("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", commit)
+    answer = os.fsdecode(checkout.ask(*asked).stdout)
+    if not answer:
+        return index.entries
+    blobs = dict(index.entries)
+    records = iter(answer.split("\0"))
+    for about, path in zip(records, records, strict=False):
+        mode, _, oid, _, _ = about[1:].split(" ")
+        blobs.pop(path, None)
+        if mode != "000000":
+            blobs[path] = IndexEntry(int(mode, 8), oid)
+    return blobs
+
+
+def _moved(index: Index, blobs: Mapping[str, IndexEntry]) -> Iterator[str]:
+    if blobs is index.entries:
+        return
+    for path, entry in index.entries.items():
+        if entry.mode == SUBMODULE and (path not in blobs or blobs[path].oid != entry.oid):
+            yield path
+
+
+def _list_tree(checkout: Checkout, commit: str) -> Iterator[tuple[str, IndexEntry]]:
+    answer = os.fsdecode(checkout.ask("ls-tree", "-r", "-z", "--full-tree", commit).stdout)
+    for record in answer.split("\0")[:-1]:
+        about, _, path = record.partition("\t")
+        mode, kind, oid = about.split(" ")
+        if kind != "tree":
+            yield path, IndexEntry(int(mode, 8), oid)
+
+
+def _usual(top: str) -> tuple[int, int]:
+    """The permissions git gave plain files here, and when the worktree was made.
+
+    Both off the `.git` that git wrote along with them, and that was touched when all was done.
+    """
+    try:
+        facts = os.lstat(f"{top}/.git")
+    except OSError:
+        facts = None
+    if facts is None or not stat.S_ISREG(facts.st_mode):
+        os.umask(mask := os.umask(0o077))
+        return 0o666 & ~mask, 0
+    return stat.S_IMODE(facts.st_mode) & 0o666, facts.st_ctime_ns
+
+
+def _modes(usual: int) -> dict[int, int]:
+    """The type and permissions that a checkout gives, by the mode that git keeps."""
+    return {
+        0o100644: stat.S_IFREG | usual,
+        0o100755: stat.S_IFREG | usual | (usual & 0o444) >> 2,
+        LINK: stat.S_IFLNK | 0o777,
+    }
+
+
+def _is_as_noted(
+    facts: os.stat_result, entry: IndexEntry | None, blob: IndexEntry, at_ns: int
+) -> bool:
+    """Whether git compared this very file, before the index was written, and found the blob."""
+    return (
+        entry is not None
+        and entry.oid == blob.oid
+        and entry.marks
+        == (
+            facts.st_ctime_ns,
+            facts.st_mtime_ns,
+            facts.st_ino & 0xFFFFFFFF,
+            facts.st_size & 0xFFFFFFFF,
+        )
+        and facts.st_mtime_ns < at_ns
+        and facts.st_ctime_ns < at_ns
+    )
+
+
+def _may_convert(checkout: Checkout, seen: _Seen, index: Index) -> bool:
+    """Whether anything lets git keep other bytes than the files have."""
+    if checkout.converts_lines:
+        return True
+    inside = {path for path in index.entries if path.endswith(ATTRIBUTES)}
+    inside.update(path for path in seen.kept if path.endswith(ATTRIBUTES))
+    for path in (*(f"{checkout.top}/{path}" for path in inside), *checkout.attributes_files):
+        try:
+            with open(_open_plain(path), "rb") as file:
+                if CONVERTING.search(file.read(ATTRIBUTES_MAX)):
+                    return True
+        except FileNotFoundError:
+            if path.startswith(checkout.top):
+                return True  # the commit has it, and what it says there counts as well
+        except OSError:
+            return True
+    return False
+
+
+def _compare(
+    checkout: Checkout,
+    commit: str | None,
+    found: Iterable[Found],
+    blobs: Mapping[str, IndexEntry],
+    *,
+    converts: bool,
+) -> Iterator[tuple[Found, bool]]:
+    """Each file with whether a checkout would write the bytes that it has."""
+    others = []
+    for one in found:
+        oid = blobs[one.path].oid
+        if hash_file(f"{checkout.top}/{one.path}", one.stat, oid) == oid:
+            yield one, True
+        else:
+            others.append(one)
+    if not converts or commit is None:
+        yield from ((one, False) for one in others)
+    elif others:
+        with _written(checkout, commit, [one.path for one in others]) as fresh:
+            for one in others:
+                yield one, _is_same(f"{checkout.top}/{one.path}", f"{fresh}/{one.path}")
+
+
+@contextmanager
+def _written(checkout: Checkout, commit: str, paths: Iterable[str]) -> Iterator[str]:
+    """A directory with what git itself would write: line ends, `$Id$` and encodings as set."""
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=checkout.own) as directory:
+        # No files of the worktree there, so that only attributes of the commit count.
+        fresh = Checkout(f"{directory}/files", checkout.own)
+        os.mkdir(fresh.top)
+        env = {"GIT_INDEX_FILE": f"{directory}/index"}
+        fresh.ask("read-tree", commit, env=env)
+        names = os.fsencode("".join(f"{path}\0" for path in paths))
+        fresh.ask("checkout-index", "-q", "-z", "--stdin", stdin=names, env=env, timeout_s=READ_S)
+        yield fresh.top
+
+
+def hash_file(path: str, facts: os.stat_result, like: str) -> str | None:
+    """The name git would give the bytes as they are; None if they cannot be read."""
+    sha = hashlib.sha1 if len(like) == 40 else hashlib.sha256
+    try:
+        if stat.S_ISLNK(facts.st_mode):
+            data = os.fsencode(os.readlink(path))
+            return sha(b"blob %d\0" % len(data) + data).hexdigest()
+        digest = sha(b"blob %d\0" % facts.st_size)
+        with open(_open_plain(path), "rb", buffering=0) as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+        return digest.hexdigest()
+    except OSError:
+        return None
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        with open(_open_plain(one), "rb") as left, open(_open_plain(other), "rb") as right:
+            while (chunk := left.read(1 << 20)) == right.read(1 << 20):
+                if not chunk:
+                    return True
+    except OSError:
+        pass
+    return False
+
+
+def _open_plain(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,0 +1,207 @@
+"""Taking a worktree out of the way: set aside by one rename, looked at there, kept or deleted.
+
+The directory is renamed before anybody looks at it, to where its save is to be. So what is
+looked at is what is kept: nothing is copied, and who still writes through an open file writes
+into the save.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tmuxorch.adapters import git, processes
+from tmuxorch.adapters.git import WorkStats
+from tmuxorch.adapters.git.deletion import delete_directory, prune_directory
+from tmuxorch.adapters.git.worktrees import find_admin_dir
+from tmuxorch.adapters.treewalk import walk
+from tmuxorch.errors import CannotSave, GitFailed
+from tmuxorch.service import at_stake, places, salvage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmuxorch.adapters.git import Repo
+    from tmuxorch.model import Agent
+    from tmuxorch.service.at_stake import Work
+    from tmuxorch.service.context import Context
+    from tmuxorch.service.salvage import Saved
+
+# How long somebody else's open file is waited for: a look by an editor or a git of the person's.
+WRITERS_S = 1.0
+LATE_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was set aside: its save, if there was anything to save, and what was looked at."""
+
+    saved: Saved | None
+    work: Work
+    notes: tuple[tuple[int, ...] | None, ...]
+
+
+def take(ctx: Context, repo: Repo, agent: Agent, cap_bytes: int) -> Taken:
+    """Set the worktree aside and save it.
+
+    Where it cannot be saved it is put back, and CannotSave or GitFailed says why.
+    """
+    place = places.of_save(ctx, agent)
+    with ctx.repo_lock(agent.repo):
+        _set_aside(ctx, repo, agent, place)
+    try:
+        ctx.checkpoint("remove:moved")
+        _wait_for_writers(f"{place}/files")
+        return _save(ctx, repo, agent, place, cap_bytes)
+    except Exception:
+        put_back(agent, place)
+        raise
+
+
+def count_work(repo: Repo, agent: Agent, taken: Taken, place: str) -> WorkStats | None:
+    """How much was done, of what is set aside; None if there is nothing to count it in."""
+    work = taken.work
+    if work.found is None:
+        return None
+    if work.stake.empty and work.head == agent.base_commit:
+        return WorkStats(work.head, 0, 0, 0, 0)
+    try:
+        return git.work_stats(repo, agent.worktree, agent.base_commit, top=f"{place}/files")
+    except GitFailed:
+        return None  # numbers for a person, no reason to keep what is saved
+
+
+def _set_aside(ctx: Context, repo: Repo, agent: Agent, place: str) -> None:
+    """Rename the worktree, if it is the very one that was made, into the place of its save."""
+    files = f"{place}/files"
+    if os.path.lexists(files):
+        return  # an earlier attempt came this far
+    if not os.path.isdir(agent.worktree) or os.path.islink(agent.worktree):
+        return
+    # What git does not know is no worktree of ours, unless it is an empty directory.
+    git.is_ours(repo, agent.worktree, ctx.lock_reason(agent))
+    try:
+        os.makedirs(place, mode=0o700, exist_ok=True)
+        os.rename(agent.worktree, files)
+    except OSError as error:
+        why = f"{agent.worktree} could not be moved to {place}: {error.strerror}"
+        raise GitFailed(why) from None
+
+
+def put_back(agent: Agent, place: str) -> None:
+    """Undo the rename; a place where nothing is kept goes."""
+    if os.path.lexists(f"{place}/files") and not os.path.lexists(agent.worktree):
+        os.makedirs(os.path.dirname(agent.worktree), mode=0o700, exist_ok=True)
+        os.rename(f"{place}/files", agent.worktree)
+    if os.path.isdir(place) and not os.path.lexists(f"{place}/files"):
+        delete_directory(place)
+
+
+def _wait_for_writers(files: str) -> None:
+    """CannotSave if somebody keeps a file open for writing: what it writes is not done."""
+    deadline = time.monotonic() + WRITERS_S
+    while writers := processes.observe_writers_below(files):
+        if time.monotonic() > deadline:
+            raise CannotSave(f"process {writers[0]} {writers[0].why}: end it, then try again")
+        time.sleep(0.05)
+
+
+def _save(ctx: Context, repo: Repo, agent: Agent, place: str, cap_bytes: int) -> Taken:
+    """Save what is at stake, and copies that nobody changed: their originals may change."""
+    notes = _notes(find_admin_dir(repo, agent.worktree))
+    files = f"{place}/files"
+    work = at_stake.observe_work(
+        repo,
+        agent.worktree,
+        branch=agent.branch,
+        branch_made=agent.branch_made,
+        base_commit=agent.base_commit,
+        copied=agent.copied,
+        top=files if os.path.lexists(files) else None,
+    )
+    if work.stake.empty and not work.copied:
+        return Taken(None, work, notes)
+    ctx.narrate(f"saving the work of {agent.name}")
+    os.makedirs(place, mode=0o700, exist_ok=True)
+    saved = salvage.save(repo, agent.id, agent.worktree, work, place, cap_bytes=cap_bytes)
+    if work.stake.special:
+        what = ", ".join(work.stake.special[:3])
+        ctx.narrate(f"no save brings back FIFOs, sockets and devices of {agent.name}: {what}")
+    return Taken(saved, work, notes)
+
+
+def clear(ctx: Context, repo: Repo, agent: Agent, taken: Taken | None, cap_bytes: int) -> None:
+    """The agent is in the history: make git forget the worktree, and delete what is not kept.
+
+    `taken` is None if another command set it aside. What was written meanwhile is saved first.
+    CannotSave if that cannot be done; the directory is back in its place then.
+    """
+    place = places.of_save(ctx, agent)
+    entry = ctx.store.history_entry(agent.id)
+    kept = entry is not None and entry.archive is not None
+    if taken is None and kept and find_admin_dir(repo, agent.worktree) is None:
+        return  # all was done, but perhaps for files that need not be there
+    late = None
+    for attempt in range(LATE_TRIES + 1):
+        if taken is not None and (late := _written_since(taken, place)) is None:
+            break
+        if attempt == LATE_TRIES:
+            put_back(agent, place)
+            raise CannotSave(f"{late} was written while it was being removed")
+        try:
+            taken = _save(ctx, repo, agent, place, cap_bytes)
+        except Exception:
+            put_back(agent, place)
+            raise
+        if taken.saved is not None:
+            saved = taken.saved
+            ctx.store.amend_history(agent.id, salvage_ref=saved.ref, archive=saved.place)
+            kept = True
+        ctx.checkpoint("remove:saved-again")
+    assert taken is not None
+    with ctx.repo_lock(agent.repo):
+        git.forget_worktree(repo, agent.worktree, reason=ctx.lock_reason(agent))
+    if not os.path.lexists(f"{place}/files"):
+        with suppress(OSError):
+            os.rmdir(place)
+    elif not kept:
+        _delete(agent, place)
+    elif taken.work.found is not None:
+        prune_directory(f"{place}/files", taken.work.found.same, taken.work.found.kept)
+
+
+def _delete(agent: Agent, place: str) -> None:
+    """What is looked at and holds nothing goes by way of the trash, where a sweep finds it."""
+    trash = places.trash_of(agent.worktree, agent.id)
+    os.makedirs(os.path.dirname(trash), mode=0o700, exist_ok=True)
+    os.rename(f"{place}/files", trash)
+    delete_directory(place)
+    delete_directory(trash, background=True)
+
+
+def _written_since(taken: Taken, place: str) -> str | None:
+    """What is otherwise than at the look: content, mode and name all show in the ctime.
+
+    Compared for being the same and not for being later: a clock may be set back meanwhile.
+    """
+    found = taken.work.found
+    if found is not None:
+        now = {entry.path: entry.stat.st_ctime_ns for entry in walk(f"{place}/files")}
+        if now != found.times:
+            return next(iter(now.items() ^ found.times.items()))[0]
+    if taken.work.own is not None and _notes(taken.work.own) != taken.notes:
+        return taken.work.own
+    return None
+
+
+def _notes(own: str | None) -> tuple[tuple[int, ...] | None, ...]:
+    """How git's own files for the worktree look: they change with a commit or what is staged."""
+    looks: list[tuple[int, ...] | None] = []
+    for name in ("HEAD", "index", "logs/HEAD") if own is not None else ():
+        try:
+            facts = os.stat(f"{own}/{name}")
+            looks.append((facts.st_ino, facts.st_ctime_ns, facts.st_size))
+        except OSError:
+            looks.append(None)
+    return tuple(looks)
