@@ -33,7 +33,10 @@ def main() -> int:
     kinds = ", ".join(f"{kind} {n}" for kind, n in soak.kills.most_common())
     found = ", ".join(f"{kind} {n}" for kind, n in evidence.counts.most_common())
     _say(f"kills: {soak.kills.total()} by kind: {kinds or 'none'}")
-    _say(f"{soak.rounds} rounds, {soak.rate():.0f} kills/min, restores compared: {soak.proven}")
+    _say(
+        f"{soak.rounds} rounds, {soak.rate():.0f} kills/min, restores compared: {soak.proven}, "
+        f"quarantined by an accident and removed later: {soak.freed}"
+    )
     _say(f"violations: {evidence.counts.total()}" + (f" ({found})" if found else ""))
     if evidence.counts:
         _say(f"kept in {evidence.directory}")
@@ -75,7 +78,7 @@ class Soak:
         self.most_kills = kills
         self.kills: Counter[str] = Counter()
         self.rounds = 0
-        self.proven = 0
+        self.proven = self.freed = 0
 
     def is_over(self) -> bool:
         if self.deadline is not None and time.monotonic() > self.deadline:
@@ -98,7 +101,6 @@ class Soak:
                     self._tell(f"seed {seed} round {number} ({kind})", life)
                 number += 1
                 life.end()
-                self.proven += len(life.ledger.proven)
             except (Violation, subprocess.TimeoutExpired) as broken:
                 self._keep(f"seed-{seed}-round-{number}", broken, life)
         except Exception:  # noqa: BLE001 -- the border: the next world may fare better
@@ -111,10 +113,13 @@ class Soak:
     def _round(self, life: Life) -> str:
         before = life.killer.counts.copy()
         self.rounds += 1
+        proven, freed = len(life.ledger.proven), life.freed
         try:
             return life.round()
         finally:
             self.kills += life.killer.counts - before
+            self.proven += len(life.ledger.proven) - proven
+            self.freed += life.freed - freed
 
     def _keep(self, title: str, broken: Exception, life: Life) -> None:
         violation = broken if isinstance(broken, Violation) else Violation([("hang", str(broken))])

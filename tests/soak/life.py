@@ -31,6 +31,7 @@ class Life:
         self.without = without
         self.steps: list[str] = []
         self.worked: list[str] = []
+        self.freed = 0
         self.dice = random.Random(world.seed)
         self._begun = time.monotonic()
         self.killer = Killer(world, self.dice, self.note)
@@ -115,6 +116,10 @@ class Life:
         if found:
             raise Violation(found)
         rows, history = self._look()
+        if quarantined := [row for row in rows if row["state"] == "quarantined"]:
+            for row in quarantined:
+                self._free(row)
+            rows, history = self._look()
         found += self.ledger.take(rows, {row["id"] for row in history})
         found += [("removed-by-crash", i) for i in kept - {row["id"] for row in rows}]
         found += _failed_restores(history)
@@ -122,11 +127,6 @@ class Life:
         found += self.promises.nothing_lost()
         if found:
             raise Violation(found)
-        quarantined = [row for row in rows if row["state"] == "quarantined"]
-        for row in quarantined:
-            self._free(row)
-        if quarantined:
-            self._take()
 
     def _look(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """The list and the history of one moment, when the watcher has done what it had begun."""
@@ -142,6 +142,7 @@ class Life:
 
     def _free(self, row: dict[str, Any]) -> None:
         """What was quarantined in an accident can be removed once that is over."""
+        self.freed += 1
         done = self.runner.run("rm", "-y", row["id"])
         if done.status != 0:
             raise Violation([("quarantined-for-ever", f"{row['name']}: {done.said}")])
