@@ -79,8 +79,11 @@ class Soak:
         self.kills: Counter[str] = Counter()
         self.rounds = 0
         self.proven = self.freed = 0
+        self.broken = False
 
     def is_over(self) -> bool:
+        if self.broken:
+            return True
         if self.deadline is not None and time.monotonic() > self.deadline:
             return True
         return self.most_kills is not None and self.kills.total() >= self.most_kills
@@ -103,10 +106,11 @@ class Soak:
                 life.end()
             except (Violation, subprocess.TimeoutExpired) as broken:
                 self._keep(f"seed-{seed}-round-{number}", broken, life)
-        except Exception:  # noqa: BLE001 -- the border: the next world may fare better
+        except Exception:  # noqa: BLE001 -- the border: what the soak itself gets wrong ends it
             traceback.print_exc()
             _say(f"the soak itself failed in seed {seed} round {number}")
             self.evidence.counts["soak"] += 1
+            self.broken = True
         finally:
             world.close()
 
