@@ -12,6 +12,7 @@ import subprocess
 import time
 from contextlib import suppress
 
+from tmuxorch.adapters.sockets import check_socket
 from tmuxorch.adapters.tether import tethered
 from tmuxorch.adapters.tmux import HOME_SESSION, failure, find_program, outside_environment
 from tmuxorch.errors import TmuxFailed, TmuxNoServer, TmuxTimeout
@@ -25,6 +26,7 @@ class Control:
     """A client of the server behind one socket; it neither sizes windows nor gets their output."""
 
     def __init__(self, socket: str, *, timeout_s: float = 1.0) -> None:
+        check_socket(socket)
         self.socket = socket
         self.timeout_s = timeout_s
         self._buffer = b""

@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 import select
 import shutil
-import stat
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from tmuxorch import shim
+from tmuxorch import paths, shim
 from tmuxorch.adapters import procfs
 from tmuxorch.adapters.machine import read_machine
 from tmuxorch.core.observation import Ended, Started
 from tmuxorch.model import AgentId, Exit, ProcessId
+from tmuxorch.reading import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Launch:
 
 def read_launch(directory: str) -> Launch | None:
     try:
-        data = _read_file(os.path.join(directory, "launch"), LAUNCH_MAX_BYTES)
+        data = read_regular(os.path.join(directory, "launch"), limit=LAUNCH_MAX_BYTES)
         pairs = [(key, os.fsdecode(value)) for key, value in shim.decode_launch(data)]
     except (OSError, ValueError):
         return None
@@ -151,8 +151,7 @@ def read_launch(directory: str) -> Launch | None:
 
 def read_task(directory: str) -> str | None:
     try:
-        with open(task_file(directory), encoding="utf-8", errors="replace") as f:
-            return f.read()
+        return read_regular(task_file(directory), limit=LAUNCH_MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
 
@@ -168,8 +167,8 @@ def save_screen(directory: str, text: str) -> None:
 
 def read_screen(directory: str) -> str | None:
     try:
-        data = _read_file(os.path.join(directory, "screen"), LAUNCH_MAX_BYTES)
-    except (OSError, ValueError):
+        data = read_regular(os.path.join(directory, "screen"), limit=LAUNCH_MAX_BYTES)
+    except OSError:
         return None
     return data.decode("utf-8", "replace")
 
@@ -180,8 +179,7 @@ def remove(directory: str) -> None:
 
 def _make_private(directory: str) -> None:
     for path in (os.path.dirname(directory), directory):
-        with suppress(FileExistsError):
-            os.mkdir(path, 0o700)
+        paths.ensure_private(path)
 
 
 def _write(path: str, data: bytes) -> None:
@@ -192,24 +190,10 @@ def _write(path: str, data: bytes) -> None:
     os.replace(temporary, path)
 
 
-def _read_file(path: str, most_bytes: int) -> bytes:
-    """A whole file; ValueError if something else stands in its place, or more than it can be."""
-    # Opened without waiting: a named pipe would be waited for without end.
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise ValueError("it is no file")
-        if status.st_size > most_bytes:
-            raise ValueError(f"it is {status.st_size} bytes long")
-        return b"".join(iter(lambda: os.read(fd, 65536), b""))
-    finally:
-        os.close(fd)
-
-
 def _read_fields(path: str) -> dict[str, str] | None:
     try:
-        lines = _read_file(path, WORD_MAX_BYTES).decode("utf-8", "surrogateescape").splitlines()
+        data = read_regular(path, limit=WORD_MAX_BYTES)
     except FileNotFoundError:
         return None
+    lines = data.decode("utf-8", "surrogateescape").splitlines()
     return dict(line.partition(" ")[::2] for line in lines)

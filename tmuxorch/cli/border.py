@@ -36,6 +36,10 @@ def guarded(command: Callable[[], int | None], args: Sequence[str]) -> int:
     except OSError as e:
         complain("os_error", _system_words(e), as_json=as_json)
         return FAILED
+    except UnicodeEncodeError as e:  # a name that this system gave us as bytes
+        where = os.fsencode(e.object)
+        complain("bad_text", f"{where!r} is not valid UTF-8; rename it first", as_json=as_json)
+        return FAILED
     except Exception as e:  # noqa: BLE001 -- the border: a bug must leave a log, not a traceback
         path = write_log(e, args)
         complain("bug", f"this is a bug in tmuxorch: {e!r}; the log is {path}", as_json=as_json)

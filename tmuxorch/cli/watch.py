@@ -11,10 +11,11 @@ import click
 
 from tmuxorch import paths
 from tmuxorch.adapters.watchfile import Leadership, observe_watcher
-from tmuxorch.cli import border, paint
+from tmuxorch.cli import border
 from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
+from tmuxorch.core.literal import literal
 from tmuxorch.errors import StateConflict
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health import Deed, Health
@@ -91,7 +92,7 @@ def _print(deed: Deed, as_json: bool) -> None:
         sys.stdout.write(json.dumps(_as_json(deed)) + "\n")
     else:
         at = time.strftime("%H:%M:%S")
-        sys.stdout.write(f"{at} {deed.name}: {deed.what}: {paint.harmless(deed.why)}\n")
+        sys.stdout.write(literal(f"{at} {deed.name}: {deed.what}: {deed.why}") + "\n")
     with suppress(OSError):  # a log on a full disk
         sys.stdout.flush()
 
@@ -102,4 +103,4 @@ def _as_json(deed: Deed) -> dict[str, str]:
 
 def report_bug(bug: BaseException) -> None:
     path = border.write_log(bug, ["watch"])
-    sys.stderr.write(f"a pass failed: {paint.harmless(repr(bug))}; the log is {path}\n")
+    sys.stderr.write(f"a pass failed: {literal(repr(bug))}; the log is {path}\n")

@@ -9,7 +9,7 @@ import stat
 from dataclasses import dataclass
 
 from tmuxorch import __version__
-from tmuxorch.adapters import git
+from tmuxorch.adapters.git import call
 from tmuxorch.adapters.tmux import check_version, find_program
 from tmuxorch.adapters.watchfile import observe_watcher
 from tmuxorch.core.reconcile import Action, Policy, decide, facts
@@ -44,7 +44,7 @@ def check_tools() -> list[Check]:
     return [
         Check("tmuxorch", True, f"{__version__}, Python {platform.python_version()}"),
         _try("tmux", lambda: check_version(find_program())),
-        _try("git", lambda: git.git("/", "--version").stdout.decode().strip()),
+        _try("git", call.check_version),
         Check("sqlite", True, sqlite3.sqlite_version),
     ]
 

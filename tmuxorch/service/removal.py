@@ -127,7 +127,7 @@ def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:
         with ctx.repo_lock(agent.repo):
             reason = ctx.lock_reason(agent)
             try:
-                trash = places.trash_of(agent.worktree, agent.id)
+                trash = places.trash_of(agent.worktree, f"{entry.id}.{agent.id}")
                 git.discard_worktree(repo, agent.worktree, reason=reason, trash=trash)
             except GitFailed as error:
                 raise _quarantined(ctx, agent, error) from error

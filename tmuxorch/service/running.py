@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from tmuxorch import config as configuration
 from tmuxorch.adapters import procfs, rundir
 from tmuxorch.adapters.holding import is_held
-from tmuxorch.core import naming, view
+from tmuxorch.core import view
+from tmuxorch.core.literal import find_control
 from tmuxorch.core.observation import Alive, Ended
 from tmuxorch.core.restart import carry_flags
 from tmuxorch.errors import BadText, NotRunning, StartFailed, StateConflict
@@ -47,7 +48,7 @@ def send(ctx: Context, agent: Agent, text: str) -> None:
     """Paste the text as one message and submit it once; nothing in it is changed."""
     if not text:
         raise BadText("the text is empty, so nothing was sent")
-    control = naming.find_control(text)
+    control = find_control(text)
     if control is not None:
         index, what = control
         raise BadText(
@@ -55,11 +56,7 @@ def send(ctx: Context, agent: Agent, text: str) -> None:
             "nothing was sent"
         )
     data = text.encode()
-    if len(data) > MAX_TEXT_BYTES:
-        raise BadText(
-            f"the text is {len(data)} bytes, more than the 1 MB that can be sent; put it in a "
-            "file in the worktree and send its name"
-        )
+    check_size(data)
     pane = find_pane(ctx, agent)
     if agent.process is None or not isinstance(procfs.observe_process(agent.process), Alive):
         raise NotRunning(
@@ -67,6 +64,15 @@ def send(ctx: Context, agent: Agent, text: str) -> None:
             f"`tmuxorch restart {agent.name}`"
         )
     ctx.tmux(agent.socket).paste(pane.place.pane, data, buffer=f"tmuxorch-{agent.id}")
+
+
+def check_size(data: bytes) -> None:
+    """Refuse more than an agent is given at once."""
+    if len(data) > MAX_TEXT_BYTES:
+        raise BadText(
+            "the text is larger than the 1 MB that can be sent; put it in a file in the worktree "
+            "and send its name"
+        )
 
 
 def stop(ctx: Context, agent: Agent, *, grace_s: float) -> Agent:

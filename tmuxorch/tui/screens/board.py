@@ -36,6 +36,10 @@ class Arrived(Message):
     """Something is in the app's mailboxes."""
 
 
+class Coloured(Message):
+    """Code that is shown plainly has colours now."""
+
+
 @dataclass
 class Counted(Message):
     """How much an agent has written."""
@@ -144,6 +148,10 @@ class BoardScreen(Screen[None]):
         self.query_one("#view", TextView).show(lines, follow=follow, fresh=about != self._shown)
         self._shown = about
 
+    def on_coloured(self) -> None:
+        for view in self.app.screen.query(TextView):
+            view.refresh()
+
     def on_job_stepped(self, message: JobStepped) -> None:
         word = literal(message.step.split(" ")[0])
         name = message.step.rpartition(" ")[2]
@@ -205,13 +213,13 @@ class BoardScreen(Screen[None]):
             self._show(self._welcome())
 
     def _update_bars(self, where: str | None) -> None:
-        place = literal(os.path.basename(where)) if where else "all repositories"
+        place = os.path.basename(where) if where else "all repositories"
         scope = [r for r in self.snapshot.rows if where is None or r.agent.repo == where]
         self.query_one(Headline).tell(
             place if self.orch.setting.title == "tmuxorch" else self.orch.setting.title,
             count_statuses(scope),
             self.snapshot.watcher,
-            literal(self.snapshot.trouble),
+            self.snapshot.trouble,
             len(self.marked),
         )
         row = self.row
