@@ -27,7 +27,7 @@ from tmuxorch.adapters.old_saves import (
     read_facts,
 )
 from tmuxorch.adapters.saves import Manifest
-from tmuxorch.errors import CannotSave, GitFailed
+from tmuxorch.errors import CannotRestore, CannotSave, GitFailed
 from tmuxorch.service import salvage
 
 TYPE_CHECKING = False
@@ -91,7 +91,7 @@ def convert(ctx: Context, entry: HistoryEntry) -> HistoryEntry:
             if now.archive is not None:
                 with suppress(FileNotFoundError):
                     os.unlink(now.archive)
-        except (GitFailed, OSError, tarfile.TarError) as error:
+        except (CannotSave, CannotRestore, GitFailed, OSError, tarfile.TarError) as error:
             raise CannotSave(f"the old save of {entry.name} stays as it is: {error}") from error
         ctx.checkpoint("convert:cleared")
         ctx.store.amend_history(entry.id, salvage_ref=now.salvage_ref, archive=place)
