@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,19 @@ def wait_for(look: Callable[[], T], *, what: str = "the condition") -> T:
         if time.monotonic() > deadline:
             raise AssertionError(f"{what} did not come true within {DEADLINE_S:g} s")
         time.sleep(0.01)
+
+
+def pytest_configure() -> None:
+    """Started with `&` by a script, we would hand an ignored Ctrl-C to all that is tried here."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    """Skip a test whose program is not here, or is busybox's, which has few of the options."""
+    path = os.path.realpath(shutil.which(program) or "")
+    missing = not os.path.isfile(path) or os.path.basename(path) == "busybox"
+    return pytest.mark.skipif(missing, reason=f"{program} is not installed")
 
 
 class World:

@@ -1,13 +1,13 @@
 """Built-in defaults ← the user's TOML ← the repository's, as one frozen Config.
 
 Every problem is named with its file and key, all of them at once. A repository's file that runs
-commands has no effect until the person trusts exactly that content.
+commands or copies files has no effect until the person trusts exactly that content.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -17,6 +17,7 @@ from tmuxorch.config_rules import Check, Key, dotted, quote
 from tmuxorch.errors import ConfigInvalid, NotTrusted
 from tmuxorch.model import DeadPolicy, Kind
 from tmuxorch.profiles import Profile, TaskBy, build_command, build_custom_command
+from tmuxorch.reading import read_regular
 
 __all__ = [
     "REPO_FILE",
@@ -37,7 +38,7 @@ __all__ = [
     "build_custom_command",
     "dump",
     "load",
-    "runs_commands",
+    "needs_trust",
     "template",
     "trust_digest",
 ]
@@ -123,7 +124,7 @@ def load(
 ) -> Config:
     """The configuration in force; files that do not exist are fine.
 
-    `trusted` is asked with the `trust_digest` of a repository's file that runs commands.
+    `trusted` is asked with the `trust_digest` of a repository's file that needs it.
     """
     files = {Source.BUILT_IN: _DEFAULTS_FILE, Source.USER: config_path}
     if repo_root is not None:
@@ -145,13 +146,13 @@ def load(
         values |= check.values
         sources |= dict.fromkeys(check.values, source)
         agents |= check.agents
-        if source is Source.REPO and runs_commands(data):
+        if source is Source.REPO and needs_trust(data):
             untrusted = not trusted(trust_digest(path, content))
     if problems:
         raise ConfigInvalid("\n".join(problems))
     if untrusted:
         raise NotTrusted(
-            f"{_shown(files[Source.REPO])} wants to run commands: look at it, "
+            f"{_shown(files[Source.REPO])} wants to copy files or run commands: look at it, "
             "then `tmuxorch config --trust`"
         )
     return _build(values, sources)
@@ -183,19 +184,19 @@ def _build(values: dict[Key, Any], sources: dict[Key, Source]) -> Config:
 
 
 def _read(path: str) -> bytes:
+    if path == os.devnull:
+        return b""
     try:
-        # Not open() at once: it would wait for ever on a named pipe.
-        if not stat.S_ISREG(os.stat(path).st_mode) and path != os.devnull:
-            raise ConfigInvalid(f"{_shown(path)}: expected a file; got something else")
-        with open(path, "rb") as file:
-            content = file.read(_FILE_MAX_BYTES + 1)
+        return read_regular(path, limit=_FILE_MAX_BYTES)
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise ConfigInvalid(f"{_shown(path)}: cannot be read: {error.strerror}") from error
-    if len(content) > _FILE_MAX_BYTES:
-        raise ConfigInvalid(f"{_shown(path)}: expected at most {_FILE_MAX_BYTES} bytes")
-    return content
+        what = {
+            errno.EINVAL: "expected a file; got something else",
+            errno.EISDIR: "expected a file; got something else",
+            errno.EFBIG: f"expected at most {_FILE_MAX_BYTES} bytes",
+        }.get(error.errno or 0, f"cannot be read: {error.strerror}")
+        raise ConfigInvalid(f"{_shown(path)}: {what}") from error
 
 
 def _parse(path: str, content: bytes) -> dict[str, Any]:
@@ -217,15 +218,20 @@ def _shown(path: str) -> str:
     return "~" + path[len(home) :] if path.startswith(home + "/") else path
 
 
-def runs_commands(repo_file_data: Mapping[str, Any]) -> bool:
-    """Whether a repository's file decides what is executed: setup, an agent, or which agent."""
+def needs_trust(repo_file_data: Mapping[str, Any]) -> bool:
+    """Whether a repository's file decides what is executed (setup, an agent, or which agent), or
+    which files that git does not carry are put before an agent (`.env`)."""
 
     def table(name: str) -> Mapping[str, Any]:
         found = repo_file_data.get(name)
         return found if isinstance(found, dict) else {}
 
+    setup = table("setup")
     return bool(
-        table("setup").get("run") or any(table("agents").values()) or "agent" in table("defaults")
+        setup.get("run")
+        or setup.get("copy")
+        or any(table("agents").values())
+        or "agent" in table("defaults")
     )
 
 
@@ -234,18 +240,41 @@ def trust_digest(path: str, content: bytes) -> str:
 
     A link is not followed: the same commands mean something else in another repository.
     """
+    return _digest(_place(path) + b"\0" + content)
+
+
+def _place(path: str) -> bytes:
+    directory, name = os.path.split(path)
+    return os.fsencode(os.path.join(os.path.realpath(directory), name))
+
+
+def _digest(data: bytes) -> str:
     import hashlib
 
-    directory, name = os.path.split(path)
-    place = os.path.join(os.path.realpath(directory), name)
-    return hashlib.sha256(os.fsencode(place) + b"\0" + content).hexdigest()
+    return hashlib.sha256(data).hexdigest()
 
 
-def read_repo_file(repo_root: str) -> tuple[str, str, str]:
-    """The repository's own file for a person to look at: its path, text and `trust_digest`."""
+@dataclass(frozen=True, slots=True)
+class RepoFile:
+    """A repository's own file as a person is shown it; `place` is one name for where it lies."""
+
+    path: str
+    place: str
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        return self.content.decode("utf-8", "backslashreplace")
+
+    @property
+    def digest(self) -> str:
+        return trust_digest(self.path, self.content)
+
+
+def read_repo_file(repo_root: str) -> RepoFile:
+    """The repository's own file; one that is not there is empty."""
     path = os.path.join(repo_root, REPO_FILE)
-    content = _read(path)
-    return path, content.decode("utf-8", "replace"), trust_digest(path, content)
+    return RepoFile(path, _digest(_place(path)), _read(path))
 
 
 def as_json(config: Config) -> dict[str, Any]:

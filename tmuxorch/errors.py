@@ -55,6 +55,10 @@ class GitFailed(TmuxorchError):
         self.stderr = stderr
 
 
+class GitTooOld(GitFailed):
+    code = "git_too_old"
+
+
 class MergeConflict(GitFailed):
     """Both sides changed the same places; carries the files, relative to the worktree's top."""
 
@@ -103,6 +107,12 @@ class TmuxNoServer(TmuxFailed):
     """Nothing listens on the socket (which is not proof that no server lives)."""
 
     code = "tmux_no_server"
+
+
+class SocketUnsafe(TmuxFailed):
+    """Another user made, or could replace, the socket: whoever connects hands over its secrets."""
+
+    code = "socket_unsafe"
 
 
 class StartFailed(TmuxorchError):

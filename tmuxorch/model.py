@@ -45,14 +45,19 @@ class State(StrEnum):
 
 
 class Status(StrEnum):
-    """What a person is told an agent is doing."""
+    """What a person is told an agent is doing.
+
+    `stopped` is an end that a person asked for, `ended` one whose manner is not known (yet).
+    """
 
     STARTING = "starting"
     WORKING = "working"
     WAITING = "waiting"
     IDLE = "idle"
     DONE = "done"
+    STOPPED = "stopped"
     CRASHED = "crashed"
+    ENDED = "ended"
     STRAY = "stray"
     LOST = "lost"
     UNKNOWN = "unknown"
@@ -140,7 +145,8 @@ class Agent:
     away again); `owner` is who is creating or removing it, `step` how far they got;
     `stopped` marks an end that a person asked for; `deaths` are the recent ends of a
     persistent agent, `restart_at` when it is to be started again (never, if None);
-    `reported` is what it last said of itself, and when.
+    `reported` is what it last said of itself, and when. `damage` is no column: it says what
+    of the row could not be read, and then nothing but showing follows from the rest.
     """
 
     id: AgentId
@@ -178,6 +184,7 @@ class Agent:
     restart_at: float | None = None
     reported: Status | None = None
     reported_at: float | None = None
+    damage: str = ""
 
 
 @dataclass(frozen=True, slots=True)

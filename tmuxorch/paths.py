@@ -63,20 +63,72 @@ def _home(environ: Mapping[str, str], variable: str) -> str:
 
 
 def ensure_private(path: str) -> None:
-    """Make the directory and its parents if need be, and leave it readable to its owner only."""
+    """Make the directory, and parents it lacks, for us only; close it if it is ours and open.
+
+    StoreUnusable if it is another user's or cannot be closed: what lies in it is run as us.
+    """
     try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        _make(path)
         status = os.stat(path)
+        if status.st_uid != os.geteuid():
+            raise _unusable(path, _not_ours(status.st_uid))
         if status.st_mode & _STICKY:
             raise _unusable(path, "it is shared by design (sticky), choose one below it")
-        if status.st_uid == os.geteuid() and status.st_mode & _SHARED_WITH_OTHERS:
+        if status.st_mode & _SHARED_WITH_OTHERS:
             os.chmod(path, 0o700)
+            if os.stat(path).st_mode & _SHARED_WITH_OTHERS:
+                raise _unusable(path, "its file system cannot close it to other users")
     except (FileExistsError, NotADirectoryError) as error:
         raise _unusable(path, "something that is not a directory is in the way") from error
     except OSError as error:
         raise _unusable(path, error.strerror or str(error)) from error
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise _unusable(path, "it is not writable")
+
+
+def _make(path: str) -> None:
+    """As `os.makedirs`, which would leave the parents it makes to the umask."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+    except FileNotFoundError:
+        parent = os.path.dirname(path)
+        if parent == path or os.path.lexists(parent):
+            raise
+        _make(parent)
+        _make(path)
+
+
+def check_ours(state_dir: str) -> None:
+    """StoreUnusable if the state directory, or anything right in it, is another user's.
+
+    A store, launch file or lock that somebody else can write is somebody else's word. A
+    directory that is not there yet is fine.
+    """
+    try:
+        if (owner := os.stat(state_dir).st_uid) != os.geteuid():
+            raise _unusable(state_dir, _not_ours(owner))
+        with os.scandir(state_dir) as entries:
+            for entry in entries:
+                if _owner(entry) not in (None, os.geteuid()):
+                    raise _unusable(state_dir, f"{entry.name} in it belongs to another user")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unusable(state_dir, error.strerror or str(error)) from error
+
+
+def _owner(entry: os.DirEntry[str]) -> int | None:
+    try:
+        return entry.stat(follow_symlinks=False).st_uid
+    except FileNotFoundError:  # a journal or a temporary file, gone meanwhile
+        return None
+
+
+def _not_ours(owner: int) -> str:
+    return f"it belongs to another user (uid {owner})"
 
 
 def _unusable(path: str, reason: str) -> StoreUnusable:

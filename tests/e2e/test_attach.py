@@ -36,6 +36,10 @@ class Terminal:
 
     def open_shell(self) -> None:
         self.tmux("new-session", "-d", "-s", self.session, "-x", "120", "-y", "30", "sh")
+        if self.tmux("list-windows", "-t", self.session, "-F", "#{window_width}") != "120\n":
+            # tmux 3.2 takes no notice of the size.
+            self.tmux("resize-window", "-t", self.session, "-x", "120", "-y", "30")
+            self.tmux("set-option", "-w", "-u", "-t", self.session, "window-size")
         self.type("echo rea''dy")
         self.wait_screen("ready")
 
@@ -74,6 +78,8 @@ def clients(world: World, form: str) -> list[str]:
 
 
 def detach(world: World, terminal: Terminal) -> None:
+    # What arrives within a moment of other keys is taken for a paste, in which no key is a command.
+    world.tmux("set-option", "-g", "assume-paste-time", "0")
     terminal.type("", "C-b", "d")
     wait_for(lambda: not clients(world, "#{client_pid}"), what="detaching")
 

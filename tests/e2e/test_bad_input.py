@@ -233,11 +233,26 @@ def test_an_old_tmux_is_noticed_after_a_good_one(world: World) -> None:
     world.assert_nothing_left()
 
 
+@pytest.mark.parametrize("version", ["2.17.1", "2.30.2", "2.33.8"])
+def test_an_old_git_is_refused(world: World, version: str) -> None:
+    env = with_tmux(world, None)
+    (world.directory / "programs/tmux").symlink_to(shutil.which("tmux") or "")
+    git = world.directory / "programs/git"
+    git.unlink()
+    git.write_text(f'#!/bin/sh\ncase "$*" in *--version*) echo git version {version};; esac\n')
+    git.chmod(0o755)
+    said = refused(world, "new", "-n", "a", *SLEEP, env=env)
+    assert_one_sentence(said, f"git version {version} is too old", "install git 2.34 or newer")
+    assert world.linked_worktrees() == []
+    assert world.branches() == ["main"]
+    assert world.run("doctor", env=env, ok=False).returncode == 1
+
+
 @pytest.fixture
 def stopped_tmux(world: World) -> Iterator[dict[str, Any]]:
     """A worker `a` whose tmux server does not answer."""
-    (world.home / "config.toml").write_text("[tmux]\ntimeout_s = 0.3\n")
     made = world.new("-n", "a", *SLEEP)
+    (world.home / "config.toml").write_text("[tmux]\ntimeout_s = 0.3\n")
     server = int(world.tmux("display-message", "-p", "#{pid}"))
     os.kill(server, signal.SIGSTOP)
     yield made
@@ -347,7 +362,7 @@ def test_a_repositorys_own_commands_need_trust(world: World) -> None:
     assert_one_sentence(said, ".tmuxorch.toml", "tmuxorch config --trust")
     assert list(world.directory.rglob("pwned")) == []
     world.assert_nothing_left()
-    world.run("config", "--trust")
+    world.run("config", "--trust", "-y")
     made = world.new("-n", "a", *SLEEP)
     assert (Path(made["worktree"]) / "pwned").exists()
 

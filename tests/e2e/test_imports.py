@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ MODULES = {
 }
 HEAVY = {"textual", "git", "libtmux", "psutil", "rich", "click"}
 IMPURE = {"os", "sqlite3", "subprocess", "psutil", "time", "socket", "shutil", "pathlib", "signal"}
-BESIDE_MODEL = {"config", "config_rules", "paths", "profiles"}
+BESIDE_MODEL = {"config", "config_rules", "paths", "profiles", "reading"}
+READ = {"paths", "reading", "core.literal"}
 # The rooms that a module of each room may look into; a room is the first name below the package.
 ALLOWED = {
     "values": set(),
@@ -28,7 +30,7 @@ ALLOWED = {
     "model": {"model", "errors", "values"},
     **dict.fromkeys(BESIDE_MODEL, {"model", "errors"} | BESIDE_MODEL),
     "core": {"core", "model", "errors", "values", "profiles"},
-    "adapters": {"adapters", "shim", "model", "errors", "values", "paths", "core.observation"},
+    "adapters": {"adapters", "shim", "model", "errors", "values", "core.observation"} | READ,
     "service": {"service", "core", "adapters", "model", "errors", "shim", ""} | BESIDE_MODEL,
     "tui": {"tui", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
     "cli": {"cli", "tui", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
@@ -70,6 +72,20 @@ def test_a_module_imports_only_what_is_below_it(module: str) -> None:
 @pytest.mark.parametrize("module", sorted(m for m in MODULES if room(m) in {"core", "model"}))
 def test_what_decides_touches_nothing(module: str) -> None:
     assert not {name for name in imported(module) if name.split(".")[0] in IMPURE}
+
+
+# The shim has a terminal of its own and no other module; the lexing process a pipe.
+AT_THE_DOOR = {"tmuxorch.cli.output", "tmuxorch.tui.lexing", "tmuxorch.shim"}
+
+
+@pytest.mark.parametrize("module", sorted(MODULES.keys() - AT_THE_DOOR))
+def test_only_the_door_writes_bytes_to_the_terminal(module: str) -> None:
+    source = MODULES[module].read_text()
+    past_it = r"\b(stdout|stderr)\.buffer\b|\b__std(out|err)__\b|os\.write\([12],"
+    assert re.findall(past_it, source) == []
+    # Where the locale is ASCII, click writes around the stream: only what is our own text.
+    by_click = r"click\.(?:echo|confirm|prompt|secho)\((?!ctx\.get_help|e\.format_m|completion)"
+    assert re.findall(by_click, source) == []
 
 
 @pytest.mark.parametrize("arguments", [["ls"], ["ls", "--json"], ["ls", "--all", "--json"]])

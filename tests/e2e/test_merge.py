@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,56 @@ def test_uncommitted_work_is_listed_then_committed_on_demand(world: World) -> No
     merged = world.json("merge", "a", "--commit")
     assert [commit["title"] for commit in merged["commits"]] == ["Make it"]
     assert (world.repo / "new.txt").read_text() == "new\n"
+
+
+def use_git_without_merge_tree(world: World) -> None:
+    """As before git 2.38: `merge-tree` has another meaning and no `--write-tree`."""
+    programs = world.directory / "programs"
+    programs.mkdir()
+    real = shutil.which("git")
+    (programs / "git").write_text(
+        f'#!/bin/sh\ncase " $* " in *" --write-tree "*) exit 129;; esac\nexec {real} "$@"\n'
+    )
+    (programs / "git").chmod(0o755)
+    world.environ["PATH"] = f"{programs}:{world.environ['PATH']}"
+
+
+@pytest.mark.parametrize("how", [(), ("--squash",), ("--rebase",)], ids=str)
+def test_an_older_git_that_cannot_merge_says_so_before_anything_is_committed(
+    world: World, how: tuple[str, ...]
+) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    commit_in(world, {"worktree": str(world.repo)}, "moved-on.txt")
+    use_git_without_merge_tree(world)
+    tree = Path(made["worktree"])
+    (tree / "new.txt").write_text("new\n")
+    before = main_at(world), world.git("rev-parse", "HEAD", cwd=tree)
+    refusal = world.run("merge", "a", "--commit", *how, ok=False)
+    assert refusal.returncode == 1
+    assert "needs git 2.38 or newer; nothing was changed" in refusal.stderr
+    assert (main_at(world), world.git("rev-parse", "HEAD", cwd=tree)) == before
+    assert world.git("status", "--porcelain", cwd=tree) == "?? new.txt\n"
+
+
+@pytest.mark.parametrize("how", [(), ("--squash",), ("--rebase",)], ids=str)
+def test_an_older_git_merges_what_has_not_diverged(world: World, how: tuple[str, ...]) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    use_git_without_merge_tree(world)
+    (Path(made["worktree"]) / "new.txt").write_text("new\n")
+    world.run("merge", "a", "--commit", *how)
+    assert (world.repo / "new.txt").read_text() == "new\n"
+
+
+def test_what_refuses_a_merge_is_found_before_the_commit_for_it(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    tree = Path(made["worktree"])
+    commit_in(world, {"worktree": str(world.repo)}, "moved-on.txt")
+    world.git("config", "merge.ff", "only")
+    (tree / "new.txt").write_text("new\n")
+    before = world.git("rev-parse", "HEAD", cwd=tree)
+    refusal = world.run("merge", "a", "--commit", ok=False)
+    assert (refusal.returncode, "merge.ff" in refusal.stderr) == (1, True)
+    assert world.git("rev-parse", "HEAD", cwd=tree) == before
 
 
 def test_squash_and_rebase_together_are_wrong_usage(world: World) -> None:

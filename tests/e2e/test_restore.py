@@ -112,6 +112,7 @@ def test_one_that_had_nothing_at_stake_comes_back_too(world: World) -> None:
 
 def test_copied_files_come_back(world: World) -> None:
     (world.repo / ".tmuxorch.toml").write_text('[setup]\ncopy = [".env"]\n')
+    world.run("config", "--trust", "-y")
     (world.repo / ".env").write_text("KEY=1\n")
     made = world.new("-n", "w", *SLEEP)
     assert (Path(made["worktree"]) / ".env").read_text() == "KEY=1\n"

@@ -101,7 +101,7 @@ def test_attach_takes_the_terminal_and_detach_comes_back(world: World, screen: S
     screen.wait_screen("I am b")
     screen.press("Enter")
     screen.wait_gone("? help")
-    assert wait_for(lambda: people(world, "#{window_name} #{client_width}")) == ["b 120"]
+    wait_for(lambda: people(world, "#{window_name} #{client_width}") == ["b 120"], what="its size")
     assert "nested" not in screen.screen()
     screen.press("C-b", "d")
     screen.wait_screen("? help")
@@ -223,3 +223,29 @@ def test_without_a_terminal_it_prints_help(world: World) -> None:
     done = world.run("demo", ok=False)
     assert done.returncode == 1
     assert "terminal" in done.stderr
+
+
+def test_keys_are_heard_while_a_diff_is_shown_that_was_made_to_stop_them(
+    world: World, screen: Screen
+) -> None:
+    made = world.new("-n", "evil", "--", "cat")
+    world.new("-n", "good", "--", "cat")
+    worktree = Path(made["worktree"])
+    # The first are lines over which lexers brood for hours, the last a line of ten megabytes.
+    for name in ("1.chpl", "2.cddl", "3.factor", "4.py", "5.c", "6.js"):
+        (worktree / name).write_text(('"' + "\\" * 59 + "!\n") * 50)
+    (worktree / "7.py").write_text("(" * 10_000_000 + "\n")
+    (worktree / "8.txt").write_text("a\x1b]0;t\x07\n" * 100_000)
+    screen.open()
+    screen.press("Tab")
+    screen.wait_screen("1.chpl")
+    for _ in range(3):
+        screen.press("j")
+        screen.wait_screen("nothing changed yet")
+        screen.press("k")
+        screen.wait_screen("1.chpl")
+    screen.press("D")
+    screen.wait_screen("work since main")
+    screen.press("G", "j", "g", "q")
+    screen.wait_gone("work since main")
+    screen.quit()

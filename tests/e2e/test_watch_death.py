@@ -101,7 +101,7 @@ def test_a_clean_worker_that_is_stopped_is_not_cleaned_up(world: World) -> None:
     world.new("-n", "a", *SLEEP)
     world.run("stop", "a")
     assert watch_once(world) == []
-    assert listed(world) == {"a": ("exited", "done")}
+    assert listed(world) == {"a": ("exited", "stopped")}
 
 
 def test_a_window_closed_by_hand_ends_its_agent(world: World) -> None:
@@ -209,7 +209,7 @@ def test_lost_agents_come_back_with_one_command(world: World) -> None:
     assert all(a["process"]["alive"] for a in world.json("ls"))
 
 
-@pytest.mark.parametrize(("age_s", "left"), [(119, ["a"]), (121, [])])
+@pytest.mark.parametrize(("age_s", "left"), [(60, ["a"]), (121, [])])
 def test_a_worker_without_pid_is_kept_for_two_minutes_and_then_cleaned_up(
     world: World, age_s: float, left: list[str]
 ) -> None:

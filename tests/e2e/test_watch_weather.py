@@ -136,6 +136,16 @@ def test_new_starts_a_watcher_where_a_person_can_read_along(world: World) -> Non
     assert observe_watcher(str(world.state)).alive
 
 
+def test_a_server_that_its_person_kills_ends_although_the_watcher_sits_in_it(world: World) -> None:
+    world.environ.pop("TMUXORCH_WATCHER")
+    world.new("-n", "a", *SLEEP)
+    server = server_of(world)
+    wait_for(lambda: "control-mode" in world.tmux("list-clients", "-F", "#{client_flags}"))
+    world.tmux("kill-server")
+    server.wait(20)
+    wait_for(lambda: not observe_watcher(str(world.state)).alive)
+
+
 def test_many_commands_at_once_start_one_watcher(world: World) -> None:
     world.environ.pop("TMUXORCH_WATCHER")
     made = [
@@ -218,6 +228,7 @@ def test_a_resume_that_fails_at_once_leaves_nothing_running_also_after_a_reload(
         "[agents.talker]\ntask = 'none'\n"
         "command = ['sh', '-c', 'exec sleep 1000', '{conversation}']\n"
         "resume = ['sh', '-c', 'echo No conversation found; exit 1', '{conversation}']\n"
+        "resume_failed = 'No conversation found'\n"
     )
     made = world.new("-n", "a", "-a", "talker")
     write(made)

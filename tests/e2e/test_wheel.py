@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -14,14 +15,15 @@ import tmuxorch
 from tests.conftest import World
 
 ROOT = Path(__file__).parents[2]
+PIP = (sys.executable, "-m", "pip", "-q", "--disable-pip-version-check")
 SLEEP = ("--", "sleep", "1000")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "wheel", "--no-deps"]
-    subprocess.run([*pip, "-w", str(directory), str(ROOT)], check=True)
+    options = ["--no-deps", "--no-build-isolation", "-w", str(directory)]
+    subprocess.run([*PIP, "wheel", *options, str(ROOT)], check=True)
     [built] = directory.glob("tmuxorch-*.whl")
     return built
 
@@ -42,10 +44,14 @@ def test_the_wheel_holds_all_it_needs_at_run_time(wheel: Path) -> None:
 
 
 def test_the_wheel_makes_and_removes_a_worker(wheel: Path, tmp_path: Path, world: World) -> None:
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
-    programs = tmp_path / "venv" / "bin"
-    pip = [str(programs / "python"), "-m", "pip", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", str(wheel)], check=True)
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    programs = venv / "bin"
+    options = ["--no-deps", "--no-index", str(wheel)]
+    subprocess.run([*PIP, "--python", str(programs / "python"), "install", *options], check=True)
+    # What it depends on comes from the environment of these tests, so that no network is needed.
+    [packages] = venv.glob("lib/python*/site-packages")
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
     world.environ["PATH"] = f"{programs}:{world.environ['PATH']}"
     assert world.run("--version").stdout == f"tmuxorch {tmuxorch.__version__}\n"
     made = world.new("-n", "a", *SLEEP)

@@ -321,7 +321,7 @@ def test_stop_ends_process_and_window_and_keeps_the_rest(world: World) -> None:
     assert world.marked_panes() == []
     assert world.processes(made["id"]) == []
     assert (Path(made["worktree"]) / "work.txt").exists()
-    assert (stopped["state"], stopped["status"]) == ("exited", "done")
+    assert (stopped["state"], stopped["status"]) == ("exited", "stopped")
     assert TIME.fullmatch(stopped["ended_at"])
     assert stopped["exit"] is not None
     assert [a["id"] for a in world.json("ls")] == [made["id"]]

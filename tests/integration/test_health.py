@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,14 @@ from typing import Any
 import psutil
 
 from tests.conftest import World, wait_for
-from tmuxorch import config as configuration
+from tmuxorch.core.observation import Unknown
 from tmuxorch.errors import CannotSave
-from tmuxorch.model import State, Status
+from tmuxorch.model import AgentId, State, Status
 from tmuxorch.service import removal
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health import GRACE_S, Deed, Health
+from tmuxorch.service.panes import Answer, Servers
+from tmuxorch.service.settings import Settings
 
 SLEEP = ("--", "sleep", "1000")
 
@@ -37,8 +38,9 @@ class Clock:
 def health_of(
     world: World, *, clock: Callable[[], float] = time.time
 ) -> Iterator[tuple[Health, Context, list[Deed]]]:
-    config = configuration.load(str(world.home / "config.toml"), None)
     told: list[Deed] = []
+    said: list[str] = []
+    settings = Settings(str(world.home / "config.toml"), trusted=lambda _: False, tell=said.append)
 
     def opened() -> Context:
         ctx = open_context(world.environ, socket=world.socket)
@@ -46,7 +48,7 @@ def health_of(
         return ctx
 
     ctx = opened()
-    health = Health(ctx, lambda: config, open_context=opened, tell=told.append)
+    health = Health(ctx, settings, open_context=opened, tell=told.append, on_bug=raise_bug)
     try:
         yield health, ctx, told
     finally:
@@ -55,13 +57,19 @@ def health_of(
         ctx.store.close()
 
 
+def raise_bug(bug: BaseException) -> None:
+    raise bug
+
+
 def settle(health: Health) -> None:
     """Passes until nothing more is to be done."""
     wait_for(lambda: not health.look() and not health.is_busy() and not health.unsure)
 
 
 def kill(worker: dict[str, Any]) -> None:
-    os.kill(worker["process"]["pid"], signal.SIGKILL)
+    process = psutil.Process(worker["process"]["pid"])
+    process.kill()
+    wait_for(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
 
 
 def test_an_agent_that_is_silent_for_ten_seconds_is_idle(world: World) -> None:
@@ -203,3 +211,35 @@ def test_a_question_on_the_screen_is_waiting_until_the_agent_says_otherwise(worl
         world.run("report", "working", env={"TMUXORCH_AGENT_ID": made["id"]})
         health.look()
         assert status_of(ctx, made) is Status.WORKING
+
+
+class LastAnswer(Servers):
+    """The answers of a server that is killed right after it has given one."""
+
+    def __init__(self, server: psutil.Process, agent: psutil.Process) -> None:
+        super().__init__()
+        self.dying = [server, agent]
+
+    def ask(self, socket: str, only: Collection[AgentId] = ()) -> Answer | Unknown:
+        answer = super().ask(socket, only)
+        if self.dying:
+            server, agent = self.dying
+            self.dying = []
+            server.kill()
+            wait_for(lambda: not agent.is_running() or agent.status() == psutil.STATUS_ZOMBIE)
+        return answer
+
+
+def test_an_agent_that_dies_with_its_server_is_lost_whenever_the_server_was_asked(
+    world: World,
+) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    server = psutil.Process(int(world.tmux("display-message", "-p", "#{pid}")))
+    with health_of(world) as (health, ctx, told):
+        health.servers = health._observer.servers = LastAnswer(
+            server, psutil.Process(made["process"]["pid"])
+        )
+        wait_for(lambda: health.look() and told)
+        settle(health)
+        assert [deed.what for deed in told] == ["lost"]
+        assert [a.state for a in ctx.store.agents()] == [State.LOST]

@@ -539,6 +539,29 @@ def all_that_a_nested_repository_can_hold(shop: Workshop, top: Path) -> None:
 
 
 @kind
+def line_ends_that_a_checkout_would_not_make(shop: Workshop, top: Path) -> None:
+    shop.sh(shop.repo, "config", "core.autocrlf", "true")
+    shop.commit(top, "unix.txt", "one\ntwo\n")
+    shop.sh(top, "status")
+
+
+@kind
+def a_hidden_file_that_was_deleted(shop: Workshop, top: Path) -> None:
+    shop.sh(top, "update-index", "--skip-worktree", "README")
+    (top / "README").unlink()
+
+
+@kind
+def attributes_in_a_nested_repository(shop: Workshop, top: Path) -> None:
+    nested = top / "vendor"
+    nested.mkdir()
+    shop.sh(nested, "init", "-q")
+    shop.commit(nested, ".gitattributes", "*.bat eol=crlf\n*.nb filter=strip\n")
+    shop.commit(nested, "run.bat", "one\r\n")
+    write(nested / "run.bat", "two\n")
+
+
+@kind
 def a_commit_that_only_the_log_knows(shop: Workshop, top: Path) -> None:
     shop.commit(top, "dropped.txt")
     shop.sh(top, "reset", "-q", "--hard", "HEAD~1")

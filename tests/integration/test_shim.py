@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+import psutil
 import pytest
 
+from tests.conftest import needs
 from tmuxorch import shim
 from tmuxorch.model import ProcessId
 
@@ -266,13 +268,8 @@ def test_the_identities_reported_are_the_kernels(tmux: Tmux) -> None:
     before = time.time()
     agent = tmux.start(str(odd_name), "1000")
     started = agent.report("started")
-    children = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(agent.shim_pid)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert started["agent"] == str(truth(int(children.stdout)))
+    [child] = psutil.Process(agent.shim_pid).children()
+    assert started["agent"] == str(truth(child.pid))
     assert started["shim"] == str(truth(agent.shim_pid))
     assert before <= float(started["at"]) <= time.time()
     assert not agent.has_ended()
@@ -301,11 +298,14 @@ def test_the_agent_starts_in_its_directory(tmux: Tmux) -> None:
     assert Path(f"/proc/{agent.pid}/cwd").resolve() == where.resolve()
 
 
+@needs("bash")
 def test_the_agent_gets_no_signal_blocked_or_ignored_and_no_stray_descriptor(tmux: Tmux) -> None:
     leaky = ["/bin/bash", "-c", 'trap "" HUP USR1; exec 9</dev/null 300</dev/null; exec "$@"']
     agent = tmux.start("/bin/sleep", "1000", command=[*leaky, "bash", *shim.command("")[:-1]])
+    # 32 and 33 are glibc's own: no program can change them, and whoever started us may have.
+    known = ~(1 << 31 | 1 << 32)
     for field in ("SigBlk", "SigIgn", "SigCgt"):
-        assert int(status_field(agent.pid, field), 16) == 0, field
+        assert int(status_field(agent.pid, field), 16) & known == 0, field
     descriptors = Path(f"/proc/{agent.pid}/fd")  # its own loader opens some for a moment
     eventually(lambda: sorted(os.listdir(descriptors)) == ["0", "1", "2"], "0, 1 and 2 only")
 
@@ -517,6 +517,7 @@ def test_an_agent_that_keeps_stopping_itself_is_continued_without_haste(tmux: Tm
     agent.closes()
 
 
+@needs("bash")
 def test_a_resized_window_reaches_the_agent(tmux: Tmux) -> None:
     agent = tmux.start(
         "/bin/bash", "-c", "trap 'stty size' WINCH; echo go; while :; do sleep .01; done"
@@ -526,6 +527,7 @@ def test_a_resized_window_reaches_the_agent(tmux: Tmux) -> None:
     agent.shows("17 61")
 
 
+@needs("less")
 def test_less_can_be_driven_and_left(tmux: Tmux) -> None:
     book = tmux.home / "book"
     book.write_text("".join(f"line {n}\n" for n in range(1, 501)))
@@ -539,6 +541,7 @@ def test_less_can_be_driven_and_left(tmux: Tmux) -> None:
     eventually(lambda: "alternate=0" in agent.flags(), "less leaves its screen")
 
 
+@needs("top")
 def test_top_redraws_and_takes_keys(tmux: Tmux) -> None:
     agent = tmux.start(shutil.which("top") or "", env=(b"TERM=screen",))
     agent.shows("load average")
@@ -548,6 +551,7 @@ def test_top_redraws_and_takes_keys(tmux: Tmux) -> None:
     assert agent.ended() == "code 0"
 
 
+@needs("bash")
 def test_an_interactive_shell_has_job_control(tmux: Tmux) -> None:
     token = new_token()
     agent = tmux.start("/bin/bash", "--norc", "--noprofile", "-i", env=(b"PS1=ask> ",))
@@ -727,6 +731,8 @@ def start_with_background(
 ) -> Agent:
     lines = [BACKGROUND[kind].replace("{}", token) for kind, token in tokens.items()]
     script = "\n".join([*lines, "echo all started", "read code", "exit $code"])
+    if not os.path.exists("/bin/bash"):
+        pytest.skip("bash is not installed")
     agent = tmux.start("/bin/bash", "-c", script, command=command, settings={"grace_ms": grace_ms})
     agent.shows("all started")
     eventually(lambda: running(tokens) == list(tokens), "all kinds run")
@@ -765,6 +771,7 @@ def test_no_background_process_outlives_the_agent_and_no_stranger_is_touched(
             stranger.kill()
 
 
+@needs("ps")
 def test_without_a_subreaper_and_proc_what_is_left_of_the_session_is_swept(tmux: Tmux) -> None:
     tokens = {kind: new_token() for kind in ("plain", "nohup", "ignoring HUP", "stopped")}
     crippled = (
@@ -779,6 +786,7 @@ def test_without_a_subreaper_and_proc_what_is_left_of_the_session_is_swept(tmux:
     agent.is_held()
 
 
+@needs("ps")
 def test_the_process_table_by_ps_agrees_with_proc() -> None:
     with subprocess.Popen(["sleep", new_token()]) as child:
         assert shim._processes_by_ps()[child.pid] == (os.getpid(), 0)
@@ -786,6 +794,7 @@ def test_the_process_table_by_ps_agrees_with_proc() -> None:
         child.kill()
 
 
+@needs("bash")
 def test_a_closed_window_gives_the_agent_time_and_records_its_true_exit(tmux: Tmux) -> None:
     agent = tmux.start(
         "/bin/bash", "-c", "trap 'exit 7' TERM; trap '' HUP; echo go; while :; do sleep .01; done"
@@ -796,6 +805,7 @@ def test_a_closed_window_gives_the_agent_time_and_records_its_true_exit(tmux: Tm
     agent.closes()
 
 
+@needs("bash")
 def test_an_agent_deaf_to_term_is_killed_after_the_grace(tmux: Tmux) -> None:
     agent = tmux.start(
         "/bin/bash", "-c", "trap '' HUP TERM; echo go; read x", settings={"grace_ms": "50"}

@@ -113,6 +113,22 @@ def test_a_creation_cut_off_at_any_write_is_undone(
     shop.worker("cut")
 
 
+def test_what_git_keeps_of_a_worktree_that_is_set_aside_is_finished(shop: Workshop) -> None:
+    agent = shop.worker("aside")
+    write(Path(agent.worktree) / "README", "staged\n")
+    shop.sh(agent.worktree, "add", "README")
+    admin = admin_of(shop, agent.worktree)
+    staged = (admin / "index").read_bytes()
+    place = Path(shop.ctx.state_dir, "archive", agent.id)
+    place.mkdir(parents=True)
+    Path(agent.worktree).rename(place / "files")
+    (admin / "commondir").write_bytes(b"")
+    shop.ctx.store.swap(agent, expect=[State.EXITED], state=State.REMOVING)
+    shop.ctx.mend(str(shop.repo))
+    assert (admin / "index").read_bytes() == staged
+    assert_git_works(shop)
+
+
 def test_a_half_made_worktree_of_somebody_else_is_told_and_never_touched(shop: Workshop) -> None:
     shop.worker("ours")
     theirs = shop.directory / "theirs"
@@ -278,9 +294,10 @@ def test_locks_and_indexes_in_the_place_of_a_resting_worker_go(shop: Workshop) -
     index = write(admin_of(shop, resting.worktree) / "tmuxorch-abc" / "index", "x").parent
     age(*locks)
     age(index, seconds=10_000)
-    for orphan in sweep.observe_orphans(shop.ctx):
+    found = sweep.observe_orphans(shop.ctx)
+    for orphan in found:
         sweep.apply(shop.ctx, orphan)
-    assert [path.exists() for path in (*locks, index)] == [False, True, False]
+    assert [path.exists() for path in (*locks, index)] == [False, True, False], found
 
 
 def test_what_a_removal_renamed_and_did_not_delete_goes(shop: Workshop) -> None:

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmuxorch.core import naming
+from tmuxorch.core import literal, naming
 
 # Everything a command line can deliver, halves of surrogate pairs included.
 TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
@@ -51,10 +51,10 @@ def test_a_worktree_is_always_two_levels_below_the_root(
 
 @given(TEXT)
 def test_stripped_text_holds_nothing_to_find_and_the_rest_is_kept(text: str) -> None:
-    stripped = naming.strip_controls(text)
-    assert naming.find_control(stripped) is None
-    assert naming.strip_controls(stripped) == stripped
-    found = naming.find_control(text)
+    stripped = literal.strip_controls(text)
+    assert literal.find_control(stripped) is None
+    assert literal.strip_controls(stripped) == stripped
+    found = literal.find_control(text)
     assert (found is None) == (stripped == text)
     if found is not None:
         assert stripped.startswith(text[: found[0]])

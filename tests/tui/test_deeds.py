@@ -206,7 +206,7 @@ def test_x_stops_after_asking_and_capital_r_starts_again(stage: Stage) -> None:
         await stage.press("escape")
         assert "working" in stage.list
         await stage.press("x", "y")
-        await stage.until(lambda: "done" in stage.list)
+        await stage.until(lambda: "stopped" in stage.list)
         await stage.until(lambda: "stopped a" in stage.said)
         await stage.press("R")
         await stage.until(lambda: "working" in stage.list)

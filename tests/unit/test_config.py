@@ -155,10 +155,11 @@ RUNNING = [
     '[agents.claude.env]\nLD_PRELOAD = "evil.so"\n',
     '[agents.claude]\nresume = ["evil"]\n',
     '[defaults]\nagent = "shell"\n',
+    '[setup]\ncopy = [".env"]\n',
 ]
 HARMLESS = [
     "",
-    '[setup]\ncopy = [".env"]\nrun = []\n',
+    "[setup]\ncopy = []\nrun = []\n",
     '[defaults]\nbranch_prefix = "ai/"\nbase = "develop"\nkind = "worker"\n',
     '[cleanup]\ndead = "never"\n',
     "[agents.claude]\n",
@@ -167,11 +168,11 @@ HARMLESS = [
 
 class TestTrust:
     @pytest.mark.parametrize("text", RUNNING)
-    def test_is_needed_for_a_file_that_runs_commands(
+    def test_is_needed_for_a_file_that_runs_commands_or_copies_files(
         self, user_file: Path, repo: Path, text: str
     ) -> None:
         (repo / ".tmuxorch.toml").write_text(text)
-        with pytest.raises(NotTrusted, match=r"\.tmuxorch\.toml wants to run commands: look at"):
+        with pytest.raises(NotTrusted, match=r"\.tmuxorch\.toml wants to .*: look at"):
             config.load(str(user_file), str(repo))
         config.load(str(user_file), str(repo), trusted=trust_all)
 
@@ -218,7 +219,7 @@ class TestTrust:
 
     @pytest.mark.parametrize("data", [{"setup": "x"}, {"agents": 3}, {"defaults": []}])
     def test_of_a_malformed_file_can_be_asked_about(self, data: dict[str, object]) -> None:
-        assert not config.runs_commands(data)
+        assert not config.needs_trust(data)
 
 
 class TestAProblem:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tmuxorch.core import naming
+from tmuxorch.core import literal, naming
 from tmuxorch.errors import AmbiguousName, BadName, UnknownName
 
 
@@ -50,7 +50,7 @@ def test_a_bad_name_is_refused_with_what_is_allowed(name: str) -> None:
 def test_a_bad_name_is_answered_with_a_good_one_and_no_control_characters() -> None:
     with pytest.raises(BadName) as refused:
         naming.check_name("Fix_\x1b[31mLogin")
-    assert refused.value.message.startswith('"Fix_[31mLogin" cannot be a name')
+    assert refused.value.message.startswith('"Fix_\\x1b[31mLogin" cannot be a name')
     assert refused.value.message.endswith('such as "fix-31mlogin"')
 
 
@@ -107,11 +107,11 @@ def test_a_worktree_is_below_the_root_by_repository_name_and_id() -> None:
     ],
 )
 def test_what_must_not_reach_a_terminal_is_found(text: str, found: tuple[int, str] | None) -> None:
-    assert naming.find_control(text) == found
+    assert literal.find_control(text) == found
 
 
 def test_what_must_not_reach_a_terminal_is_stripped() -> None:
-    assert naming.strip_controls("a\x1b[2J\tb\r\n\x85\ud800é") == "a[2J\tb\né"
+    assert literal.strip_controls("a\x1b[2J\tb\r\n\x85\ud800é") == "a[2J\tb\né"
 
 
 AGENTS = [

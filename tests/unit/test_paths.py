@@ -15,6 +15,8 @@ import pytest
 from tmuxorch import paths
 from tmuxorch.errors import ConfigInvalid, StoreUnusable, UsageError
 
+ORDINARY = 65534
+
 
 class Place(NamedTuple):
     of: Callable[[Mapping[str, str]], str]
@@ -152,14 +154,21 @@ class TestAPrivateDirectory:
 
 @pytest.fixture
 def others_directory() -> Iterator[Path]:
-    """A directory an unprivileged user can reach and not write to."""
+    """A directory an unprivileged user can reach and not write to; `mine` in it is his own."""
     with TemporaryDirectory() as directory:
+        mine = Path(directory, "mine")
+        mine.mkdir()
+        if os.geteuid() == 0:
+            os.chown(mine, ORDINARY, ORDINARY)
+        mine.chmod(0o500)
         os.chmod(directory, 0o555)
         yield Path(directory)
+        mine.chmod(0o700)
+        os.chmod(directory, 0o700)
 
 
 @pytest.mark.parametrize(
-    ("below", "reason"), [("", "it is not writable"), ("new", "Permission denied")]
+    ("below", "reason"), [("mine", "it is not writable"), ("new", "Permission denied")]
 )
 def test_a_directory_we_may_not_write_to_is_not_used(
     others_directory: Path, below: str, reason: str
@@ -168,13 +177,34 @@ def test_a_directory_we_may_not_write_to_is_not_used(
     assert said == f"the directory {others_directory / below} cannot be used: {reason}"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+def test_a_directory_of_another_user_is_not_used_even_if_we_may_write_to_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "his").mkdir(mode=0o777)
+    os.chown(tmp_path / "his", ORDINARY, ORDINARY)
+    with pytest.raises(StoreUnusable, match=f"belongs to another user .uid {ORDINARY}"):
+        paths.ensure_private(str(tmp_path / "his"))
+
+
+def test_the_parents_of_a_private_directory_are_private_too_under_any_umask(
+    tmp_path: Path,
+) -> None:
+    before = os.umask(0)
+    try:
+        paths.ensure_private(str(tmp_path / "a/b/c"))
+    finally:
+        os.umask(before)
+    assert {mode(tmp_path / made) for made in ("a", "a/b", "a/b/c")} == {0o700}
+
+
 def as_an_ordinary_user(act: Callable[[], None]) -> str:
     """What StoreUnusable says when somebody does it who, unlike root, may not write anywhere."""
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         try:
             if os.geteuid() == 0:
-                os.setuid(65534)
+                os.setuid(ORDINARY)
             act()
         except StoreUnusable as unusable:
             os.write(writer, unusable.message.encode())

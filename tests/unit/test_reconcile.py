@@ -71,7 +71,7 @@ def test_a_worker_without_pid_is_starting_for_two_minutes(age_s: float, status: 
     assert (verdict.action, verdict.status) == (Action.SHOW, status)
 
 
-@pytest.mark.parametrize("window", [SEEN, GONE, SERVER_GONE])
+@pytest.mark.parametrize("window", [SEEN, GONE])
 def test_a_worker_without_pid_for_longer_never_started(window: WindowFact) -> None:
     who = agent(State.RUNNING, process=None, started_at=NOW - 121)
     verdict = judge(who, Observation(window))
@@ -158,6 +158,71 @@ def test_a_living_agent_without_window_is_a_stray_and_left_alone(window: WindowF
 
 def test_with_its_server_gone_a_dead_agent_is_lost() -> None:
     assert judge(RUNNING, Observation(SERVER_GONE, DEAD, DEAD)).action is Action.LOSE
+
+
+def test_a_worker_without_pid_whose_server_is_gone_is_lost() -> None:
+    who = agent(State.RUNNING, process=None, started_at=NOW - 121)
+    assert judge(who, Observation(SERVER_GONE)).action is Action.LOSE
+
+
+def test_a_worker_whose_restart_was_cut_off_is_lost_again_and_not_removed() -> None:
+    who = agent(State.RUNNING, process=None, started_at=NOW - 121, restarts=1)
+    assert judge(who, Observation(GONE)).action is Action.LOSE
+
+
+@pytest.mark.parametrize("ended", [None, ENDED_BADLY])
+def test_what_is_being_started_again_is_left_to_whoever_does_it(ended: object) -> None:
+    who = agent(State.RUNNING, process=None, owner=ALIVE.process, started_at=NOW - 500)
+    seen = Observation(SEEN, owner=ALIVE, ended=ended)  # type: ignore[arg-type]
+    assert judge(who, seen).action is Action.LEAVE
+
+
+def test_a_shim_that_went_with_its_agent_gets_a_moment_for_its_server_to_go_too() -> None:
+    seen = Observation(SEEN, DEAD, DEAD, ended=ENDED_BADLY)
+    assert judge(RUNNING, seen).action is Action.LOOK_AGAIN
+
+
+@pytest.mark.parametrize("ended", [ENDED_WELL, ENDED_BADLY, None])
+def test_no_word_makes_an_end_with_the_server_anything_but_a_loss(ended: object) -> None:
+    seen = Observation(SERVER_GONE, DEAD, DEAD, ended=ended)  # type: ignore[arg-type]
+    assert judge(RUNNING, seen).action is Action.LOSE
+
+
+@pytest.mark.parametrize("reason", [Reason.CRASHED, Reason.WINDOW_CLOSED, Reason.NEVER_STARTED])
+@pytest.mark.parametrize("dead", DeadPolicy)
+def test_an_end_by_force_removes_nothing_once_the_server_is_gone_too(
+    reason: Reason, dead: DeadPolicy
+) -> None:
+    who = agent(State.EXITED, reason=reason)
+    seen = Observation(SERVER_GONE, DEAD, DEAD, stake=NothingAtStake(), dead_for_s=9)
+    assert judge(who, seen, dead=dead).action is Action.LEAVE
+
+
+def test_an_end_by_force_removes_nothing_before_the_server_has_outlived_it_for_a_moment() -> None:
+    who = agent(State.EXITED, reason=Reason.CRASHED)
+    seen = Observation(GONE, DEAD, DEAD, stake=NothingAtStake())
+    assert judge(who, seen).action is Action.LOOK_AGAIN
+    assert judge(who, replace(seen, dead_for_s=1.0)).action is Action.REMOVE
+
+
+def test_a_living_agent_whose_pane_is_anothers_is_a_stray() -> None:
+    verdict = judge(RUNNING, Observation(FOREIGN, ALIVE))
+    assert (verdict.action, verdict.status) == (Action.SHOW, Status.STRAY)
+
+
+def test_an_end_that_cannot_be_read_is_recorded_as_just_an_end_and_kept() -> None:
+    seen = Observation(SEEN, DEAD, ALIVE, ended=UNKNOWN)
+    assert judge(RUNNING, seen).status is Status.ENDED
+    over = agent(State.EXITED, status=Status.ENDED, reason=Reason.CRASHED)
+    for dead in DeadPolicy:
+        after = Observation(GONE, DEAD, DEAD, stake=NothingAtStake(), dead_for_s=9)
+        assert judge(over, after, dead=dead).action is Action.LEAVE
+
+
+def test_a_record_that_cannot_be_read_leads_to_nothing() -> None:
+    for state in State:
+        who = agent(state, damage="half a row")
+        assert judge(who, Observation(GONE, DEAD, DEAD, owner=DEAD)).action is Action.LEAVE
 
 
 @pytest.mark.parametrize("state", [State.LOST, State.QUARANTINED])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmuxorch.core.restart import Limits, plan_restart
+from tmuxorch.core.restart import Limits, carry_flags, plan_restart
 
 LIMITS = Limits(limit=5, window_s=600, first_delay_s=1, max_delay_s=60, healthy_s=60)
 
@@ -62,3 +62,24 @@ def test_it_never_plans_for_the_past_and_never_remembers_more_than_the_window(
     plan = plan_restart(deaths, lived_s=1, now=now, limits=LIMITS, luck=luck)
     assert plan.restart_at is None or plan.restart_at > now
     assert all(now - 600 < at <= now for at in plan.deaths)
+
+
+def test_a_resume_carries_the_flags_of_the_first_start_and_stays_the_same() -> None:
+    first = ("/bin/claude", "--model", "opus", "--session-id", "id", "--verbose", "--", "do it")
+    again = carry_flags(first, ("claude", "--resume", "id"), task="do it", conversation="id")
+    assert again == ("/bin/claude", "--model", "opus", "--verbose", "--resume", "id")
+    assert carry_flags(again, ("claude", "--resume", "id"), task="x", conversation="id") == again
+
+
+def test_a_task_in_an_option_is_not_carried() -> None:
+    first = ("gemini", "--model=pro", "--prompt-interactive=do it")
+    resume = ("gemini", "--resume", "latest")
+    again = carry_flags(first, resume, task="do it", conversation="latest")
+    assert again == ("gemini", "--model=pro", "--resume", "latest")
+    assert carry_flags(again, resume, task="do it", conversation="latest") == again
+
+
+def test_a_first_start_without_flags_is_resumed_as_the_profile_says() -> None:
+    resume = ("codex", "resume", "--last")
+    assert carry_flags(("codex", "--", "t"), resume, task="t", conversation="latest") == resume
+    assert carry_flags(("codex",), resume, task="", conversation="latest") == resume

@@ -12,6 +12,8 @@ import subprocess
 import time
 from contextlib import suppress
 
+from tmuxorch.adapters.sockets import check_socket
+from tmuxorch.adapters.tether import tethered
 from tmuxorch.adapters.tmux import HOME_SESSION, failure, find_program, outside_environment
 from tmuxorch.errors import TmuxFailed, TmuxNoServer, TmuxTimeout
 
@@ -24,6 +26,7 @@ class Control:
     """A client of the server behind one socket; it neither sizes windows nor gets their output."""
 
     def __init__(self, socket: str, *, timeout_s: float = 1.0) -> None:
+        check_socket(socket)
         self.socket = socket
         self.timeout_s = timeout_s
         self._buffer = b""
@@ -33,20 +36,33 @@ class Control:
         self._late = False
         self._woken = False
         self.is_gone = False
-        self._process = subprocess.Popen(
-            [
-                # -N: attaching would start a server where there is none, and a command that
-                # meets that one in its short life fails.
-                *(find_program(), "-u", "-N", "-S", socket, "-C", "attach-session"),
-                *("-f", "no-output,ignore-size", "-t", f"={HOME_SESSION}:"),
-            ],
-            env=outside_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            bufsize=0,
-        )
+        self._output, theirs = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                tethered(
+                    [
+                        # -N: attaching would start a server where there is none, and a command
+                        # that meets that one in its short life fails.
+                        *(find_program(), "-u", "-N", "-S", socket, "-C", "attach-session"),
+                        *("-f", "no-output,ignore-size", "-t", f"={HOME_SESSION}:"),
+                    ]
+                ),
+                env=outside_environment(),
+                stdin=subprocess.PIPE,
+                stdout=theirs,
+                stderr=subprocess.STDOUT,
+                # The server writes to this pipe itself, and one that ends waits until it has
+                # written all. While the client holds the reading end too, it can: also after
+                # our death, for as long as the client needs to notice it.
+                pass_fds=[self._output],
+                start_new_session=True,
+                bufsize=0,
+            )
+        except BaseException:
+            os.close(self._output)
+            raise
+        finally:
+            os.close(theirs)
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
         self._poll = select.poll()
@@ -54,8 +70,7 @@ class Control:
 
     def fileno(self) -> int:
         """Readable when tmux has announced something, or has gone."""
-        assert self._process.stdout is not None
-        return self._process.stdout.fileno()
+        return self._output
 
     def run(self, *args: str) -> str:
         """One tmux command's output; TmuxTimeout, TmuxNoServer and TmuxFailed as elsewhere."""
@@ -83,15 +98,17 @@ class Control:
 
     def close(self) -> None:
         """Detach; the server and its windows do not notice."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
         try:
             self._process.wait(0.2)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._output >= 0:
+            os.close(self._output)
+            self._output = -1
 
     def _await(self, timeout_s: float) -> tuple[bool, list[bytes]]:
         """The next answer that is due; TmuxTimeout leaves it due."""

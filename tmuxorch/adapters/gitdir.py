@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import os
 
-from tmuxorch.errors import NoRepository
+from tmuxorch.errors import BadText, NoRepository
+from tmuxorch.reading import read_regular
+
+_LINE_MAX_BYTES = 65_536
+_CONFIG_MAX_BYTES = 10_000_000
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +36,17 @@ def locate(path: str) -> Repo | None:
         return find_repo(path)
     except NoRepository:
         return None
+
+
+def check_text(root: str) -> str:
+    """The path, or BadText: no record can hold one that is not UTF-8."""
+    try:
+        root.encode()
+    except UnicodeEncodeError:
+        raise BadText(
+            f"the path of the repository {os.fsencode(root)!r} is not valid UTF-8; rename it first"
+        ) from None
+    return root
 
 
 def find_repo(path: str) -> Repo:
@@ -65,7 +80,10 @@ def git_dir(worktree: str) -> str:
 
 
 def _follow_gitfile(dot_git: str) -> str:
-    words = read_line(dot_git)
+    try:
+        words = read_line(dot_git)
+    except OSError as error:
+        raise NoRepository(f"{dot_git} is broken: {error.strerror}") from None
     target = os.path.join(os.path.dirname(dot_git), words.removeprefix("gitdir: "))
     if not words.startswith("gitdir: ") or not _is_git_dir(target):
         raise NoRepository(f"{dot_git} is broken: it does not lead to a git repository")
@@ -91,8 +109,7 @@ def _common_dir(own: str) -> str:
 
 def read_line(path: str) -> str:
     """The one line of a file in which git keeps a path, a ref or a reason."""
-    with open(path, "rb") as file:
-        return os.fsdecode(file.read().rstrip(b"\r\n"))
+    return os.fsdecode(read_regular(path, limit=_LINE_MAX_BYTES).rstrip(b"\r\n"))
 
 
 def _repo_at(own: str, top: str | None) -> Repo:
@@ -113,8 +130,7 @@ def _repo_at(own: str, top: str | None) -> Repo:
 def _layout(common: str) -> tuple[bool, str]:
     """`core.bare` and `core.worktree`; git is asked unless the file plainly has the usual."""
     try:
-        with open(os.path.join(common, "config"), "rb") as file:
-            words = file.read().lower()
+        words = read_regular(os.path.join(common, "config"), limit=_CONFIG_MAX_BYTES).lower()
     except FileNotFoundError:
         words = b""
     except OSError as error:

@@ -53,13 +53,18 @@ def as_columns(values: dict[str, Any]) -> dict[str, Any]:
             found[name] = as_text(value)
         elif name in ("command", "copied", "deaths"):
             found[name] = json.dumps(value)
-        else:
+        elif name != "damage":  # a fact about a row, not a part of it
             found[name] = value
     return found
 
 
 def _tuple(json_text: str) -> tuple[Any, ...]:
-    return () if json_text == "[]" else tuple(json.loads(json_text))
+    if json_text == "[]":
+        return ()
+    found = json.loads(json_text)
+    if not isinstance(found, list):
+        raise TypeError(f"{json_text[:40]!r} is no list")
+    return tuple(found)
 
 
 def _process(identity: str | None) -> ProcessId | None:
@@ -72,11 +77,49 @@ def _exit(row: sqlite3.Row) -> Exit | None:
 
 
 def read_agent(row: sqlite3.Row) -> Agent:
+    """The agent of a row; where a value cannot be read, what is left of it and why.
+
+    One such row must not hide the others. It is shown as quarantined: nothing is done to an
+    agent of which nobody knows what it is.
+    """
+    try:
+        return _read_agent(row)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        return _damaged(row, f"{type(error).__name__}: {str(error)[:200]}")
+
+
+def _damaged(row: sqlite3.Row, why: str) -> Agent:
+    def text(name: str) -> str:
+        return str(row[name] or "")
+
+    return Agent(
+        id=AgentId(text("id")),
+        name=text("name"),
+        repo=text("repo"),
+        task=text("task"),
+        agent=text("agent"),
+        kind=Kind.WORKER,
+        state=State.QUARANTINED,
+        status=Status.UNKNOWN,
+        branch=text("branch"),
+        branch_made=False,
+        base=text("base"),
+        base_commit=text("base_commit"),
+        worktree=text("worktree"),
+        socket=text("socket"),
+        created_at=row["created_at"] or 0.0,
+        damage=why,
+    )
+
+
+def _read_agent(row: sqlite3.Row) -> Agent:
     values: dict[str, Any] = dict(row)
     server, session, window, pane = (values.pop(k) for k in ("server", "session", "window", "pane"))
     del values["exit_code"], values["exit_signal"]
     place = None
     if server is not None:
+        if None in (session, window, pane):
+            raise ValueError("half a place")
         place = Place(
             values["socket"], ProcessId.parse(server), session, WindowId(window), PaneId(pane)
         )

@@ -13,15 +13,19 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from tmuxorch import shim
+from tmuxorch import paths, shim
 from tmuxorch.adapters import procfs
 from tmuxorch.adapters.machine import read_machine
 from tmuxorch.core.observation import Ended, Started
 from tmuxorch.model import AgentId, Exit, ProcessId
+from tmuxorch.reading import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+WORD_MAX_BYTES = 65536
+LAUNCH_MAX_BYTES = 16_000_000  # a task may stand in the command
 
 
 def run_dir(state_dir: str, agent_id: AgentId) -> str:
@@ -103,7 +107,7 @@ def read_exit(directory: str, *, run: int | None = None) -> Ended | None:
     elif "signal" in fields:
         how = Exit(None, int(fields["signal"]))
     else:
-        error = fields.get("error", "unknown error")
+        error = fields["error"]
     at = float(fields.get("at", time.time()))
     lived_s = float(fields["lived_s"]) if "lived_s" in fields else None
     said = Ended(how, error, at, _run(fields), lived_s)
@@ -137,8 +141,8 @@ class Launch:
 
 def read_launch(directory: str) -> Launch | None:
     try:
-        with open(os.path.join(directory, "launch"), "rb") as f:
-            pairs = [(key, os.fsdecode(value)) for key, value in shim.decode_launch(f.read())]
+        data = read_regular(os.path.join(directory, "launch"), limit=LAUNCH_MAX_BYTES)
+        pairs = [(key, os.fsdecode(value)) for key, value in shim.decode_launch(data)]
     except (OSError, ValueError):
         return None
     env = dict(value.partition("=")[::2] for key, value in pairs if key == "env")
@@ -147,8 +151,7 @@ def read_launch(directory: str) -> Launch | None:
 
 def read_task(directory: str) -> str | None:
     try:
-        with open(task_file(directory), encoding="utf-8", errors="replace") as f:
-            return f.read()
+        return read_regular(task_file(directory), limit=LAUNCH_MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
 
@@ -164,10 +167,10 @@ def save_screen(directory: str, text: str) -> None:
 
 def read_screen(directory: str) -> str | None:
     try:
-        with open(os.path.join(directory, "screen"), "rb") as f:
-            return f.read().decode("utf-8", "replace")
-    except FileNotFoundError:
+        data = read_regular(os.path.join(directory, "screen"), limit=LAUNCH_MAX_BYTES)
+    except OSError:
         return None
+    return data.decode("utf-8", "replace")
 
 
 def remove(directory: str) -> None:
@@ -176,8 +179,7 @@ def remove(directory: str) -> None:
 
 def _make_private(directory: str) -> None:
     for path in (os.path.dirname(directory), directory):
-        with suppress(FileExistsError):
-            os.mkdir(path, 0o700)
+        paths.ensure_private(path)
 
 
 def _write(path: str, data: bytes) -> None:
@@ -190,8 +192,8 @@ def _write(path: str, data: bytes) -> None:
 
 def _read_fields(path: str) -> dict[str, str] | None:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as f:
-            lines = f.read().splitlines()
+        data = read_regular(path, limit=WORD_MAX_BYTES)
     except FileNotFoundError:
         return None
+    lines = data.decode("utf-8", "surrogateescape").splitlines()
     return dict(line.partition(" ")[::2] for line in lines)

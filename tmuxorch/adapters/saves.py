@@ -2,7 +2,8 @@
 
 `files/` is the worktree as it was, less what its commit brings back byte for byte; `git/` is
 git's directory for it; `staged.pack` has the objects that only its index names; `manifest`,
-written last, says what a restore has to bring back. Without it the save is not whole.
+written last, says what a restore has to bring back. Without it the save is not whole. Once it
+is `final`, `files/` may lack what the commit has, and is no longer a picture of the worktree.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tmuxorch.errors import CannotRestore, CannotSave
 
 VERSION = 1
 MANIFEST = "manifest"
+FINAL = "final"
 PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Permissions that a restored file does not get: whoever restores may be another user.
 DANGEROUS = stat.S_ISUID | stat.S_ISGID
@@ -68,6 +70,16 @@ def write_manifest(save: str, manifest: Manifest) -> None:
 
 def is_whole(save: str) -> bool:
     return os.path.isfile(f"{save}/{MANIFEST}")
+
+
+def close(save: str) -> None:
+    """Mark a whole save as final: from now on files go that its commit brings back."""
+    os.close(os.open(f"{save}/{FINAL}", os.O_WRONLY | os.O_CREAT, 0o600))
+
+
+def is_final(save: str) -> bool:
+    """Whether nothing may be looked at there any more to make the save anew."""
+    return is_whole(save) and os.path.lexists(f"{save}/{FINAL}")
 
 
 def read_manifest(save: str) -> Manifest:
@@ -249,9 +261,11 @@ def observe_missing(
     `besides` are paths that nothing brings back.
     """
     passed = set(besides)
+    # Where this user may not look, nothing is missing for all that can be told.
+    hidden = tuple(f"{p}/" for p, m, _ in manifest.kept if stat.S_ISDIR(m) and m & 0o500 != 0o500)
     there = {found.path: found.stat for found in walk(top)}
     for path, mode, size in manifest.kept:
-        if path in passed or stat.S_ISSOCK(mode):
+        if path in passed or stat.S_ISSOCK(mode) or (path not in there and path.startswith(hidden)):
             continue
         facts = there.get(path)
         same = facts is not None and facts.st_mode == mode & ~DANGEROUS

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from contextlib import contextmanager
 
+from tmuxorch import paths
 from tmuxorch.adapters.database import open_database, roll_back, translated, was_made
 from tmuxorch.adapters.past import Past
 from tmuxorch.adapters.rows import as_columns, as_text, insertion, read_agent, read_entry
@@ -72,7 +73,7 @@ class Store:
 
     def _read(self, sql: str, *args: object) -> list[sqlite3.Row]:
         with translated(self.state_dir):
-            return self._db.execute(sql, args).fetchall()
+            return self._db.execute(sql, [_storable(arg) for arg in args]).fetchall()
 
     # -- agents ---------------------------------------------------------------
 
@@ -114,6 +115,11 @@ class Store:
         "As seen" is the state being one of `expect` and the same owner: two removers, or
         a remover and a restarter, cannot both win.
         """
+        if agent.damage:
+            raise StateConflict(
+                f"the record of {agent.name} cannot be read ({agent.damage}), so nothing was done; "
+                f"its files are in {agent.worktree}"
+            )
         expected = list(expect)
         columns = as_columns(changes)
         sets = ", ".join(f"{name} = ?" for name in columns)
@@ -358,6 +364,7 @@ class Store:
 
 def open_store(state_dir: str) -> Store:
     """Open the store, making it on first use (the directory must be there)."""
+    paths.check_ours(state_dir)
     with translated(state_dir):
         db = open_database(state_dir)
         try:
@@ -388,10 +395,17 @@ def _record(db: sqlite3.Connection, agent: Agent, what: str, why: str) -> None:
 def _append(db: sqlite3.Connection, agent_id: str, name: str, what: str, why: str) -> None:
     seq = db.execute(
         "INSERT INTO events (at, agent, name, what, why) VALUES (?, ?, ?, ?, ?)",
-        [time.time(), agent_id, name, what, why],
+        [time.time(), agent_id, name, what, _storable(why)],
     ).lastrowid
     assert seq is not None
     db.execute("DELETE FROM events WHERE seq <= ?", [seq - EVENTS_KEPT])
+
+
+def _storable(value: object) -> object:
+    """Text with bytes that were not UTF-8 as escapes: SQLite takes no other."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value
 
 
 def _quoted(word: str) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from tmuxorch.adapters.procfs import identify
 from tmuxorch.adapters.run import Timeout, run
+from tmuxorch.adapters.sockets import check_socket, make_directory
 from tmuxorch.errors import TmuxFailed, TmuxMissing, TmuxNoServer, TmuxTimeout, TmuxTooOld
 from tmuxorch.model import AgentId, PaneId, Place, ProcessId, WindowId
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 MINIMUM_VERSION = (3, 2)
 HOME_SESSION = "tmuxorch"
 MARKER = "@tmuxorch_id"
-DETACHED_SIZE = ("-x", "200", "-y", "50")
+_WIDTH, _HEIGHT = "200", "50"
+DETACHED_SIZE = ("-x", _WIDTH, "-y", _HEIGHT)
 
 _HOME_TEXT = (
     "tmuxorch keeps this session so that the tmux server stays up.\n"
@@ -65,6 +67,7 @@ class Tmux:
 
     def run(self, *args: str, stdin: bytes | None = None) -> str:
         """Run one tmux command (or a `;` sequence) and return its output."""
+        check_socket(self.socket)
         # $TMUX may name another server; -S decides, and -u keeps non-ASCII output intact.
         argv = [self.program, "-u", "-S", self.socket, *args]
         try:
@@ -79,7 +82,8 @@ class Tmux:
         raise failure(args[0], self.socket, done.stderr.decode("utf-8", "replace").strip())
 
     def check_answers(self) -> None:
-        """`TmuxTimeout` if a server is there and does not answer; no server is fine."""
+        """`TmuxTimeout` if a server is there and does not answer; none is fine if one can be."""
+        make_directory(self.socket)
         with suppress(TmuxNoServer):
             self.run("list-sessions", "-F", "#{session_id}")
 
@@ -126,11 +130,12 @@ class Tmux:
         command = ["new-session", "-d", "-s", session, *DETACHED_SIZE]
         command += [*_window_arguments(name, cwd), *argv]
         keep = [";", "set-option", "-t", target, "destroy-unattached", "off"]
-        return self._placed(self.run(*command, *_mark(agent_id, target), *keep))
+        return self._placed(self.run(*command, *_mark(agent_id, target), *keep, *_resize(target)))
 
     def start_home(self) -> None:
         """Make the home session (and the server with it) unless it is there."""
         target = f"={HOME_SESSION}:"
+        make_directory(self.socket)
         try:
             self.run(
                 *("new-session", "-d", "-s", HOME_SESSION, "-n", "home", *DETACHED_SIZE),
@@ -146,19 +151,29 @@ class Tmux:
 
     def _placed(self, printed: str) -> Place:
         words = printed.split()
-        if len(words) != 4:  # a socket in a directory that does not exist: status 0, no word
-            raise TmuxFailed(f"tmux made no window on {self.socket}; is its directory there?")
+        if len(words) != 4:  # a socket that cannot be made: status 0, no word
+            raise TmuxFailed(f"tmux made no window on {self.socket}; is its directory writable?")
         server, session, window, pane = words
         identity = identify(int(server))
         if identity is None:
             raise TmuxFailed(f"the tmux server on {self.socket} ended while making a window")
         return Place(self.socket, identity, session, WindowId(window), PaneId(pane))
 
-    def close_pane(self, agent_id: AgentId, pane: PaneId) -> None:
-        """Close the pane if it still carries the agent's marker; the window goes with its last."""
-        ours = f"#{{==:#{{{MARKER}}},{agent_id}}}"
+    def close_pane(self, pane: Pane) -> None:
+        """Close the pane if the same process still is in it; the window goes with its last."""
+        self._if_same(pane, f"kill-pane -t {pane.place.pane}")
+
+    def disown_pane(self, pane: Pane) -> None:
+        """Take our marker from a pane in which a person has started something else."""
+        self._if_same(pane, f"set-option -p -u -t {pane.place.pane} {MARKER}")
+
+    def _if_same(self, pane: Pane, command: str) -> None:
+        """Have it done in the moment in which marker and process were found to be those seen."""
+        target = pane.place.pane
+        marked = f"#{{==:#{{{MARKER}}},{pane.agent_id}}}"
+        same = f"#{{&&:{marked},#{{==:#{{pane_pid}},{pane.pid}}}}}"
         try:
-            self.run("if-shell", "-F", "-t", pane, ours, f"kill-pane -t {pane}")
+            self.run("if-shell", "-F", "-t", target, same, command)
         except TmuxFailed as e:
             if not (isinstance(e, TmuxNoServer) or "can't find" in e.stderr):
                 raise
@@ -265,6 +280,15 @@ def _mark(agent_id: AgentId, target: str) -> list[str]:
     for option in ("remain-on-exit", "automatic-rename", "allow-rename"):
         options += [";", "set-option", "-w", "-t", target, option, "off"]
     return [*options, ";", "set-option", "-p", "-t", target, MARKER, agent_id]
+
+
+def _resize(target: str) -> list[str]:
+    """Give a first window its size, which tmux 3.2 takes from a terminal that is not there."""
+    asked = f"resize-window -t {target} -x {_WIDTH} -y {_HEIGHT}"
+    # Without the second the window would keep that size whoever looks at it.
+    free = f"set-option -w -u -t {target} window-size"
+    has_size = f"#{{==:#{{window_width}}x#{{window_height}},{_WIDTH}x{_HEIGHT}}}"
+    return [";", "if-shell", "-F", "-t", target, has_size, "", f"{asked} ; {free}"]
 
 
 def outside_environment() -> dict[str, str]:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from tmuxorch.adapters import procfs
 from tmuxorch.core.observation import Alive, Unknown
 from tmuxorch.model import ProcessId
+from tmuxorch.reading import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Watcher:
 def observe_watcher(state_dir: str) -> Watcher:
     path = os.path.join(state_dir, "watch.lock")
     try:
-        leader = ProcessId.parse(procfs.read_file(path).decode())
+        leader = ProcessId.parse(read_regular(path, limit=4096).decode())
         at = os.stat(path).st_mtime
     except (OSError, ValueError):
         return Watcher(False, None, None)

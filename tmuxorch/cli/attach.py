@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
 from tmuxorch.cli.app import common_options, json_errors_option, name_argument
+from tmuxorch.cli.screen import need_terminal
 from tmuxorch.cli.session import Session
-from tmuxorch.errors import NeedsTerminal
 from tmuxorch.model import Agent
 from tmuxorch.service import attaching
 
@@ -31,8 +30,5 @@ def attach_to(session: Session, agent: Agent, *, read_only: bool) -> int:
     way = attaching.switch_or_take(session.ctx, agent, read_only=read_only)
     if way is None:
         return 0
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise NeedsTerminal(
-            f"attach needs a terminal; `tmuxorch logs {agent.name}` prints the screen without one"
-        )
+    need_terminal("attach", f"`tmuxorch logs {agent.name}` prints the screen without one")
     os.execve(way.argv[0], way.argv, way.environ)

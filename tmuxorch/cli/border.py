@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 OK, FAILED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+LOGS_KEPT = 20
+LOG_MAX_CHARS = 100_000
 
 
 def guarded(command: Callable[[], int | None], args: Sequence[str]) -> int:
@@ -33,6 +35,10 @@ def guarded(command: Callable[[], int | None], args: Sequence[str]) -> int:
         return let_reader_go()
     except OSError as e:
         complain("os_error", _system_words(e), as_json=as_json)
+        return FAILED
+    except UnicodeEncodeError as e:  # a name that this system gave us as bytes
+        where = os.fsencode(e.object)
+        complain("bad_text", f"{where!r} is not valid UTF-8; rename it first", as_json=as_json)
         return FAILED
     except Exception as e:  # noqa: BLE001 -- the border: a bug must leave a log, not a traceback
         path = write_log(e, args)
@@ -67,13 +73,15 @@ def _system_words(e: OSError) -> str:
     return f"the system refused: {e.strerror or e}{where}; nothing more was done"
 
 
-def write_log(e: Exception, args: Sequence[str]) -> str:
-    """Keep what a bug report needs; the path."""
+def write_log(e: BaseException, args: Sequence[str]) -> str:
+    """Keep what a bug report needs; the path.
+
+    The same bug has one log however often it is met, and only the newest few are kept.
+    """
     import platform
-    import tempfile
     import traceback
 
-    from tmuxorch import __version__, paths
+    from tmuxorch import __version__
 
     text = "".join(
         [
@@ -82,13 +90,46 @@ def write_log(e: Exception, args: Sequence[str]) -> str:
             *traceback.format_exception(e),
         ]
     )
+    frames = [(f.filename, f.lineno, f.name) for f in traceback.extract_tb(e.__traceback__)]
     try:
-        directory = os.path.join(paths.state_dir(os.environ), "logs")
-        paths.ensure_private(paths.state_dir(os.environ))
+        directory = _logs()
+        path = os.path.join(directory, f"bug-{_digest(f'{type(e)} {frames}')}.log")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with open(os.open(path, flags, 0o600), "w", errors="backslashreplace") as f:
+            f.write(text[-LOG_MAX_CHARS:])
+        _drop_oldest(directory)
+    except (OSError, TmuxorchError) as trouble:
+        return f"nowhere ({trouble})"
+    return path
+
+
+def _digest(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]
+
+
+def _logs() -> str:
+    """The private directory for logs; a temporary one where the state directory is no use."""
+    import tempfile
+
+    from tmuxorch import paths
+
+    try:
+        directory = paths.state_dir(os.environ)
         paths.ensure_private(directory)
     except (OSError, TmuxorchError):
-        directory = tempfile.gettempdir()
-    fd, path = tempfile.mkstemp(prefix="bug-", suffix=".log", dir=directory)
-    with open(fd, "w") as f:
-        f.write(text)
-    return path
+        directory = os.path.join(tempfile.gettempdir(), f"tmuxorch-{os.getuid()}")
+        paths.ensure_private(directory)
+        if os.stat(directory).st_uid != os.geteuid():
+            raise TmuxorchError(f"{directory} is another user's") from None
+    directory = os.path.join(directory, "logs")
+    paths.ensure_private(directory)
+    return directory
+
+
+def _drop_oldest(directory: str) -> None:
+    logs = [os.path.join(directory, n) for n in os.listdir(directory) if n.startswith("bug-")]
+    logs.sort(key=lambda path: os.lstat(path).st_mtime_ns)
+    for path in logs[:-LOGS_KEPT]:
+        os.unlink(path)

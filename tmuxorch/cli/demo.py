@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
 from tmuxorch.cli.app import common_options, json_errors_option
-from tmuxorch.errors import NeedsTerminal
+from tmuxorch.cli.screen import need_terminal
 from tmuxorch.service import demo
 
 
@@ -17,8 +16,7 @@ from tmuxorch.service import demo
 @common_options
 def command() -> int:
     """Try every key on six scripted agents; quitting leaves nothing behind."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise NeedsTerminal("the demo needs a terminal; nothing was made")
+    need_terminal("the demo", "nothing was made")
     from tmuxorch.tui.app import run
     from tmuxorch.tui.setting import Setting
 

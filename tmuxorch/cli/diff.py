@@ -7,7 +7,7 @@ import sys
 import click
 
 from tmuxorch.adapters import git
-from tmuxorch.cli import paint
+from tmuxorch.cli import output
 from tmuxorch.cli.app import common_options, json_errors_option, name_argument
 from tmuxorch.cli.session import Session
 
@@ -28,7 +28,7 @@ def command(ctx: click.Context, name: str, stat: bool) -> int:
         agent.base,
         agent.base_commit,
         stat=stat,
-        color=paint.wants_colour(sys.stdout),
+        color=output.wants_colour(sys.stdout),
     )
-    sys.stdout.buffer.write(data)
+    output.write_exactly(data)
     return 0

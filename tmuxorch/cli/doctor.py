@@ -30,10 +30,10 @@ def command(ctx: click.Context, mend: bool, as_json: bool) -> int:
     checks = [*doctor.check_tools(), doctor.check_state_dir(paths.state_dir(os.environ))]
     agents: list[Check] = []
     try:
-        config = session.config()
+        session.config()
         checks.append(doctor.check_store(session.ctx))
         checks.append(doctor.check_watcher(session.ctx))
-        agents = list(doctor.check_agents(session.ctx, config))
+        agents = list(doctor.check_agents(session.ctx, session.config_of))
         checks.extend(doctor.check_orphans(session.ctx))
     except TmuxorchError as e:
         checks.append(Check(e.code, False, e.message))

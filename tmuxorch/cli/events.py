@@ -8,11 +8,11 @@ import time
 
 import click
 
-from tmuxorch.cli import paint
 from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
 from tmuxorch.core import view
+from tmuxorch.core.literal import literal
 from tmuxorch.model import Event
 
 FOLLOW_S = 0.1
@@ -64,4 +64,4 @@ def line(event: Event, *, with_name: bool = True) -> str:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.at))
     name = f"{event.name}: " if with_name else ""
     why = f": {event.why}" if event.why else ""
-    return paint.harmless(f"{at}  {name}{event.what}{why}")
+    return literal(f"{at}  {name}{event.what}{why}")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import click
 
-from tmuxorch.cli import paint
+from tmuxorch.cli import output, paint
 from tmuxorch.cli.app import common_options, complete_removed, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
@@ -89,7 +89,7 @@ def _list(entries: list[HistoryEntry]) -> None:
         ago, took = view.age(now - e.removed_at), view.age(e.duration_s)
         task = e.task.partition("\n")[0]
         rows.append((e.reason, e.name, e.agent, ago, took, changes, _saved(e), task))
-    sys.stdout.write(paint.table(rows, colours=paint.wants_colour(sys.stdout)))
+    output.paint(paint.table(rows, colours=output.wants_colour(sys.stdout)))
 
 
 def _saved(entry: HistoryEntry) -> str:
@@ -120,9 +120,8 @@ def _show(e: HistoryEntry) -> None:
         ("archive", e.archive or "-"),
         ("conversation", e.conversation or "-"),
         ("restored", view.iso(e.restored_at) or f"-  (tmuxorch restore {e.id})"),
-        *(("task" if n == 0 else "", line) for n, line in enumerate(e.task.splitlines())),
+        *(("task" if n == 0 else "", line) for n, line in enumerate(e.task.split("\n"))),
     ]
     sys.stdout.write(paint.table(rows, colours=False, width=0))
     if e.last_screen:
-        lines = "\n".join(paint.harmless(line) for line in e.last_screen.splitlines())
-        sys.stdout.write(f"\nits last screen:\n{lines}\n")
+        sys.stdout.write(f"\nits last screen:\n{e.last_screen}\n")

@@ -8,6 +8,7 @@ import click
 
 from tmuxorch import config as configuration
 from tmuxorch import paths
+from tmuxorch.cli import output
 from tmuxorch.cli.app import common_options, json_errors_option
 from tmuxorch.cli.session import Session
 from tmuxorch.errors import TmuxorchError
@@ -28,5 +29,5 @@ def command(ctx: click.Context) -> int:
     except FileExistsError as e:
         raise TmuxorchError(f"{path} is there already and was left as it is; edit it") from e
     session.narrate("every setting is in it, commented out, with its default")
-    click.echo(path)
+    output.write_exactly(os.fsencode(path) + b"\n")
     return 0

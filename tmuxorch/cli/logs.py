@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 
 import click
 
 from tmuxorch.adapters import rundir
+from tmuxorch.adapters.tmux import Tmux
+from tmuxorch.cli import output
 from tmuxorch.cli.app import common_options, json_errors_option, name_argument
 from tmuxorch.cli.session import Session
 from tmuxorch.errors import NotRunning, UnknownName
-from tmuxorch.model import Agent
-from tmuxorch.service.removal import trim_screen
+from tmuxorch.model import Agent, PaneId
+from tmuxorch.service.removal import is_shim_note
 
 FOLLOW_S = 0.25
 ALL_SCROLLBACK = 1_000_000
+# What tmux puts around links and line drawings when it tells colours.
+_FRAMES = re.compile(r"\x1b\]8;[^\x07\x1b]*(?:\x1b\\|\x07)|[\x0e\x0f]")
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 @click.command("logs")
@@ -37,31 +43,45 @@ def command(ctx: click.Context, name: str, lines: int | None, follow: bool) -> i
             raise unknown from None
         _print(text, lines)
         return 0
-    screen = _screen(session, agent)
+    colours = output.wants_colour(sys.stdout)
+    screen = _screen(session, agent, colours)
     if screen is None:
         raise NotRunning(f"nothing was kept of the screen of {agent.name}")
     _print(screen, lines)
     if follow:
-        _follow(session, agent, screen)
+        _follow(session, agent, screen, colours)
     return 0
 
 
-def _screen(session: Session, agent: Agent) -> str | None:
+def _screen(session: Session, agent: Agent, colours: bool) -> str | None:
     tmux = session.ctx.tmux(agent.socket)
     pane = tmux.find_pane(agent.id)
     if pane is None:
         return rundir.read_screen(session.ctx.run_dir(agent.id))
-    return trim_screen(tmux.capture(pane.place.pane, lines=ALL_SCROLLBACK), limit=None)
+    return _capture(tmux, pane.place.pane, colours)
+
+
+def _capture(tmux: Tmux, pane: PaneId, colours: bool) -> str:
+    """All that the pane holds, byte for byte, without what comes after the agent's last line."""
+    text = tmux.capture(pane, lines=ALL_SCROLLBACK, escapes=colours)
+    lines = (_FRAMES.sub("", text) if colours else text).split("\n")
+    while lines and (not (last := _COLOUR.sub("", lines[-1]).strip()) or is_shim_note(last)):
+        lines.pop()
+    return "\n".join(lines)
 
 
 def _print(text: str, lines: int | None) -> None:
-    shown = text.splitlines()
-    for line in shown[-lines:] if lines else shown:
-        sys.stdout.write(line + "\n")
+    shown = text.removesuffix("\n").split("\n") if text else []
+    _write(shown[-lines:] if lines else shown)
+
+
+def _write(lines: list[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    output.write_exactly(text.encode("utf-8", "surrogateescape"))
     sys.stdout.flush()
 
 
-def _follow(session: Session, agent: Agent, before: str) -> None:
+def _follow(session: Session, agent: Agent, before: str, colours: bool) -> None:
     """Print new lines as they come until the window closes."""
     while True:
         time.sleep(FOLLOW_S)
@@ -69,10 +89,8 @@ def _follow(session: Session, agent: Agent, before: str) -> None:
         pane = tmux.find_pane(agent.id)
         if pane is None:
             return
-        now = trim_screen(tmux.capture(pane.place.pane, lines=ALL_SCROLLBACK), limit=None)
-        for line in new_lines(before.splitlines(), now.splitlines()):
-            sys.stdout.write(line + "\n")
-        sys.stdout.flush()
+        now = _capture(tmux, pane.place.pane, colours)
+        _write(new_lines(before.split("\n"), now.split("\n")))
         before = now
 
 

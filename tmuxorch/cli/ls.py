@@ -7,17 +7,18 @@ import sys
 import time
 
 from tmuxorch import paths
-from tmuxorch.adapters.gitdir import locate
+from tmuxorch.adapters import gitdir
 from tmuxorch.adapters.store import open_store_for_reading
 from tmuxorch.adapters.watchfile import observe_watcher
-from tmuxorch.cli import paint
+from tmuxorch.cli import output, paint
 from tmuxorch.core import view
+from tmuxorch.core.literal import literal
 from tmuxorch.service.looking import look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmuxorch.core.observation import ProcessFact
-    from tmuxorch.model import Agent, Exit
+    from tmuxorch.core.observation import Glance
+    from tmuxorch.model import Agent
 
 
 def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> int:
@@ -33,10 +34,10 @@ def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> 
         import json
 
         # An agent a line: json indents in Python, and encodes a plain line in C.
-        rows = [json.dumps(view.agent_json(a, *s)) for a, s in zip(agents, seen, strict=True)]
+        rows = [json.dumps(view.agent_json(a, s)) for a, s in zip(agents, seen, strict=True)]
         sys.stdout.write("[" + ",\n ".join(rows) + "]\n")
     else:
-        sys.stdout.write(_table(agents, seen, root))
+        output.paint(_table(agents, seen, root))
         if agents and not observe_watcher(state_dir).alive:
             sys.stderr.write("no watcher runs, so this may be old; `tmuxorch watch` starts one\n")
     return 0
@@ -44,25 +45,23 @@ def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> 
 
 def repository_here() -> str | None:
     """The root of the repository around the current directory, if there is one."""
-    found = locate(os.getcwd())
-    return found.root if found else None
+    found = gitdir.locate(os.getcwd())
+    return gitdir.check_text(found.root) if found else None
 
 
-def _table(
-    agents: list[Agent], seen: list[tuple[ProcessFact | None, Exit | None]], root: str | None
-) -> str:
+def _table(agents: list[Agent], seen: list[Glance], root: str | None) -> str:
     if not agents:
-        where = f" in {root}" if root else ""
+        where = f" in {literal(root)}" if root else ""
         return f'no agents{where}; make one with: tmuxorch new "what it shall do"\n'
     now = time.time()
     rows = [("", "NAME", "AGENT", "AGE", "BRANCH", "TASK")]
     if root is None:
         rows = [("", "NAME", "AGENT", "AGE", "REPOSITORY", "TASK")]
-    for agent, look_ in zip(agents, seen, strict=True):
-        _, status = view.state_and_status(agent, *look_)
+    for agent, glance in zip(agents, seen, strict=True):
+        _, status = view.state_and_status(agent, glance)
         place = agent.branch if root else os.path.basename(agent.repo)
         task = agent.task.partition("\n")[0]
         rows.append(
             (status, agent.name, agent.agent, view.age(now - agent.created_at), place, task)
         )
-    return paint.table(rows, colours=paint.wants_colour(sys.stdout))
+    return paint.table(rows, colours=output.wants_colour(sys.stdout))

@@ -21,7 +21,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its status."""
     args = sys.argv[1:] if argv is None else list(argv)
     from tmuxorch.cli.border import guarded
+    from tmuxorch.cli.output import open_door
 
+    open_door()
     if args[:1] == ["ls"] and _FAST_LS.issuperset(args[1:]):
         from tmuxorch.cli.ls import list_agents
 

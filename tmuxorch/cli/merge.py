@@ -71,7 +71,7 @@ def command(
 
 def _remove(session: Session, done: Merged) -> HistoryEntry:
     merging.check_nothing_else_at_stake(done)
-    config = session.config()
+    config = session.config_of(done.agent.repo)
     entry = removal.remove(
         session.ctx,
         session.ctx.store.agent(done.agent.id) or done.agent,

@@ -10,12 +10,17 @@ import click
 from tmuxorch import config as configuration
 from tmuxorch import paths
 from tmuxorch.cli.app import common_options, json_option
-from tmuxorch.cli.output import print_json
+from tmuxorch.cli.output import print_json, teller
 from tmuxorch.cli.session import Session
+from tmuxorch.cli.trust import ask_trust
 from tmuxorch.errors import BadText, ConfigInvalid, NotTrusted, UsageError
 from tmuxorch.model import Kind
+from tmuxorch.reading import read_stream
 from tmuxorch.service import creation
 from tmuxorch.service.leader import ensure_watcher
+from tmuxorch.service.running import MAX_TEXT_BYTES
+
+SILENCE_S = 60.0  # that a FIFO may keep before it is given up
 
 
 def _complete_agent(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -70,8 +75,8 @@ def command(
     repo = session.repo()
     try:
         config = session.config(repo.root)
-    except NotTrusted as refusal:
-        _ask_trust(session, repo.root, refusal)
+    except NotTrusted:
+        ask_trust(session, repo.root)
         config = session.config(repo.root)
     made = creation.create(
         session.ctx,
@@ -88,7 +93,7 @@ def command(
             command=own_command,
             wait=not no_wait,
         ),
-        on_output=None if session.quiet else _show_output,
+        on_output=None if session.quiet else teller(),
     )
     ensure_watcher(session.ctx)
     if as_json:
@@ -96,7 +101,7 @@ def command(
     else:
         session.narrate(f"{made.name} works on {made.branch} in {made.worktree}")
         session.narrate(f"look at it with: tmuxorch attach {made.name}")
-        click.echo(made.name)
+        sys.stdout.write(f"{made.name}\n")
     if attach:
         from tmuxorch.cli.attach import attach_to
 
@@ -122,27 +127,13 @@ def _read_task(words: tuple[str, ...], task_file: str | None) -> str:
         raise UsageError("give the task either as words or with -f, not both")
     try:
         if task_file == "-":
-            return sys.stdin.buffer.read().decode().removesuffix("\n")
-        with open(task_file, encoding="utf-8") as f:
-            return f.read().removesuffix("\n")
+            data = sys.stdin.buffer.read(MAX_TEXT_BYTES + 1)
+        else:
+            data = read_stream(task_file, limit=MAX_TEXT_BYTES, silence_s=SILENCE_S)
+        if len(data) > MAX_TEXT_BYTES:
+            raise BadText(f"the task in {task_file} is larger than 1 MB; nothing was made")
+        return data.decode().removesuffix("\n")
     except UnicodeDecodeError as e:
         raise BadText(f"the task in {task_file} is not UTF-8 text; nothing was made") from e
     except OSError as e:
         raise BadText(f"the task file {task_file} cannot be read: {e.strerror}") from e
-
-
-def _ask_trust(session: Session, repo_root: str, refusal: NotTrusted) -> None:
-    """A repository's own commands run only after a person has seen them."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise refusal
-    path, content, digest = configuration.read_repo_file(repo_root)
-    click.echo(f"{path} wants to run commands:\n", err=True)
-    click.echo(content, err=True)
-    if not click.confirm("Do you trust it?", err=True):
-        raise refusal
-    session.trust(digest)
-
-
-def _show_output(data: bytes) -> None:
-    sys.stderr.buffer.write(data)
-    sys.stderr.buffer.flush()

@@ -1,13 +1,14 @@
-"""Tables and colours for a terminal; everything that came from outside is made harmless."""
+"""Tables and their colours; what stands in a cell is one line, and shown literally."""
 
 from __future__ import annotations
 
 import os
 
+from tmuxorch.core.literal import cell_width, cut, literal, padded
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TextIO
 
 CELL_MAX = 200
 _COLOURS = {
@@ -16,7 +17,9 @@ _COLOURS = {
     "waiting": "1;33",
     "idle": "34",
     "done": "2;32",
+    "stopped": "2",
     "crashed": "31",
+    "ended": "33",
     "stray": "35",
     "lost": "35",
     "unknown": "33",
@@ -25,19 +28,10 @@ _COLOURS = {
 }
 
 
-def wants_colour(stream: TextIO) -> bool:
-    return stream.isatty() and "NO_COLOR" not in os.environ
-
-
 def colour(word: str, text: str) -> str:
     """`text` in the colour of the status `word`."""
     code = _COLOURS.get(word)
     return text if code is None else f"\x1b[{code}m{text}\x1b[0m"
-
-
-def harmless(text: str) -> str:
-    """The text with control characters shown, not obeyed."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def table(rows: Sequence[Sequence[str]], *, colours: bool, width: int | None = None) -> str:
@@ -45,14 +39,15 @@ def table(rows: Sequence[Sequence[str]], *, colours: bool, width: int | None = N
     if width is None:
         width = _terminal_width()
     # A task may be a book; 0 means that somebody wants to read it.
-    clean = [[harmless(cell if width == 0 else cell[:CELL_MAX]) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in clean) for i in range(len(clean[0]))]
+    longest = CELL_MAX if width != 0 else None
+    clean = [[literal(cell[:longest])[:longest] for cell in row] for row in rows]
+    widths = [max(cell_width(row[i]) for row in clean) for i in range(len(clean[0]))]
     lines = []
     for row in clean:
-        cells = [cell.ljust(w) for cell, w in zip(row, widths, strict=True)]
+        cells = [padded(cell, w) for cell, w in zip(row, widths, strict=True)]
         line = "  ".join(cells).rstrip()
-        if width and len(line) > width:
-            line = line[: width - 1] + "\u2026"
+        if width:
+            line = cut(line, width)
         if colours and row[0]:
             line = line.replace(row[0], colour(row[0], row[0]), 1)
         lines.append(line)

@@ -7,10 +7,13 @@ import click
 from tmuxorch.cli.app import common_options, complete_name, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
+from tmuxorch.cli.watch import own_context, report_bug, settings_of
 from tmuxorch.errors import TmuxorchError, UsageError
 from tmuxorch.model import Agent, State
 from tmuxorch.service import running
+from tmuxorch.service.health import Health
 from tmuxorch.service.leader import ensure_watcher
+from tmuxorch.service.watching import settle
 
 
 @click.command("restart")
@@ -47,7 +50,18 @@ def command(ctx: click.Context, name: str | None, fresh: bool, lost: bool, as_js
 
 
 def _lost(session: Session) -> list[Agent]:
-    """The lost agents of this repository; outside one, of all."""
+    """The lost agents of this repository, outside one of all, once it is known who is."""
+    health = Health(
+        session.ctx,
+        settings_of(session),
+        open_context=lambda: own_context(session),
+        tell=lambda _: None,
+        on_bug=report_bug,
+    )
+    try:
+        settle(session.ctx, health)
+    finally:
+        health.close()
     here = session.repo_root()
     agents = [a for a in session.ctx.store.agents(repo=here) if a.state is State.LOST]
     if not agents:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from tmuxorch.cli.app import common_options, complete_removed, json_option
@@ -26,7 +28,7 @@ def command(ctx: click.Context, name: str, new_name: str | None, start: bool, as
     session: Session = ctx.obj
     entry = session.find_removed(name)
     if start:
-        session.ctx.check_tmux()
+        session.ctx.check_tools()
         session.ctx.tmux().check_answers()
     made = restoring.restore(
         session.ctx, session.config(entry.repo), entry, name=new_name, start=start
@@ -39,5 +41,5 @@ def command(ctx: click.Context, name: str, new_name: str | None, start: bool, as
     session.narrate(f"{made.name} is back on {made.branch} in {made.worktree}")
     if not start:
         session.narrate(f"start its agent with: tmuxorch restart {made.name}")
-    click.echo(made.name)
+    sys.stdout.write(f"{made.name}\n")
     return 0

@@ -7,7 +7,7 @@ import sys
 import click
 
 from tmuxorch.cli.app import common_options, complete_name, json_option
-from tmuxorch.cli.output import print_json
+from tmuxorch.cli.output import ask, print_json
 from tmuxorch.cli.session import Session
 from tmuxorch.core import view
 from tmuxorch.errors import WorkAtStake
@@ -42,9 +42,9 @@ def command(
         agents = _agreed(agents)
     if gone:
         agents = [take_as_gone(session.ctx, agent) for agent in agents]
-    config = session.config()
     entries = []
     for agent in agents:
+        config = session.config_of(agent.repo)
         entry = removal.remove(
             session.ctx,
             agent,
@@ -78,12 +78,8 @@ def _agreed(agents: list[Agent]) -> list[Agent]:
             f"work is at stake in {names}, so nothing was removed; look at it, or use -y to save "
             "it and remove\n" + "\n".join(lines)
         )
-    click.echo("\n".join(lines), err=True)
-    refused = {
-        agent.id
-        for agent, _ in asked
-        if not click.confirm(f"Save this and remove {agent.name}?", err=True)
-    }
+    sys.stderr.write("\n".join(lines) + "\n")
+    refused = {agent.id for agent, _ in asked if not ask(f"Save this and remove {agent.name}?")}
     return [agent for agent in agents if agent.id not in refused]
 
 

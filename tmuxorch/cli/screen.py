@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from tmuxorch import paths
-from tmuxorch.adapters.gitdir import locate
+from tmuxorch.adapters.gitdir import check_text, locate
+from tmuxorch.errors import NeedsTerminal
 from tmuxorch.tui.setting import Setting
 
 TYPE_CHECKING = False
@@ -17,11 +19,13 @@ def open_screen(session: Session | None = None) -> int:
     """Open it on the repository of this call, or on all outside one."""
     from tmuxorch.tui.app import run
 
+    need_terminal("the screen", "`tmuxorch ls` prints the agents")
+    paths.state_dir(os.environ)  # refuses before there is a screen to say it on
     name = session.socket_name if session else None
     path = session.socket_path if session else None
     cwd = os.getcwd()
     found = locate(cwd)
-    repo = session.repo_root() if session else (found.root if found else None)
+    repo = session.repo_root() if session else (check_text(found.root) if found else None)
     return run(
         Setting(
             environ=dict(os.environ),
@@ -30,3 +34,13 @@ def open_screen(session: Session | None = None) -> int:
             cwd=cwd,
         )
     )
+
+
+def need_terminal(what: str, instead: str) -> None:
+    """NeedsTerminal unless this is a terminal on which a program can draw."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise NeedsTerminal(f"{what} needs a terminal; {instead}")
+    kind = os.environ.get("TERM", "")
+    if kind in ("", "dumb", "unknown"):
+        told = f"TERM says {kind!r}" if kind else "TERM is not set"
+        raise NeedsTerminal(f"{what} needs a terminal that it can draw on, and {told}; {instead}")

@@ -53,7 +53,9 @@ def command(ctx: click.Context, name: str, text: str) -> int:
     agent = session.find(name)
     if text == "-":
         try:
-            text = sys.stdin.buffer.read().decode().removesuffix("\n")
+            data = sys.stdin.buffer.read(running.MAX_TEXT_BYTES + 2).removesuffix(b"\n")
+            running.check_size(data)
+            text = data.decode()
         except UnicodeDecodeError as e:
             raise BadText("standard input is not UTF-8 text; nothing was sent") from e
     running.send(session.ctx, agent, text)

@@ -10,10 +10,12 @@ from functools import cached_property
 from tmuxorch import config as configuration
 from tmuxorch import paths
 from tmuxorch.adapters import git
-from tmuxorch.cli import ls, paint
+from tmuxorch.adapters.gitdir import check_text
+from tmuxorch.cli import ls
 from tmuxorch.core import naming, view
+from tmuxorch.core.literal import literal
 from tmuxorch.errors import AmbiguousName, UnknownName
-from tmuxorch.service import removed
+from tmuxorch.service import removed, settings
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.looking import look
 
@@ -21,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tmuxorch.config import Config
+    from tmuxorch.config import Config, RepoFile
     from tmuxorch.model import Agent, HistoryEntry
 
 
@@ -47,7 +49,9 @@ class Session:
 
     def repo(self) -> git.Repo:
         """The repository of this call, or `NoRepository`."""
-        return git.find_repo(self.cwd)
+        repo = git.find_repo(self.cwd)
+        check_text(repo.root)
+        return repo
 
     def repo_root(self) -> str | None:
         """The repository's root if the call is made in one."""
@@ -65,11 +69,26 @@ class Session:
         self.ctx.tmux_timeout_s = config.tmux.timeout_s
         return config
 
+    def config_of(self, repo: str) -> Config:
+        """For what must be possible whatever the agent's repository says; see `settings`."""
+        if repo not in self._configs:
+            self._configs[repo] = settings.load_for_person(
+                paths.config_path(os.environ), repo, trusted=self.is_trusted, tell=self.narrate
+            )
+        self.ctx.tmux_timeout_s = self._configs[repo].tmux.timeout_s
+        return self._configs[repo]
+
     def is_trusted(self, digest: str) -> bool:
         return self.ctx.store.meta(f"trusted:{digest}") is not None
 
-    def trust(self, digest: str) -> None:
-        self.ctx.store.set_meta(f"trusted:{digest}", "yes")
+    def trust(self, file: RepoFile) -> None:
+        """Let the file act as long as it says this."""
+        self.ctx.store.set_meta(f"trusted-text:{file.place}", file.text)
+        self.ctx.store.set_meta(f"trusted:{file.digest}", "yes")
+
+    def trusted_text(self, place: str) -> str | None:
+        """What the file said when it was trusted last."""
+        return self.ctx.store.meta(f"trusted-text:{place}")
 
     def find(self, name: str) -> Agent:
         """The agent by name, id or unique prefix; this repository's own go first."""
@@ -87,10 +106,10 @@ class Session:
                     f"{n} ({i}, {os.path.basename(known[i].repo)})" for n, i in found
                 )
                 raise AmbiguousName(
-                    f"{paint.harmless(name)!r} fits {len(found)} agents: {listed}; say more of it"
+                    f"{name[:60]!r} fits {len(found)} agents: {listed}; say more of it"
                 )
         raise UnknownName(
-            f"there is no agent {paint.harmless(name)!r}; `tmuxorch ls --all` lists them all, "
+            f"there is no agent {name[:60]!r}; `tmuxorch ls --all` lists them all, "
             "`tmuxorch history` the removed ones"
         )
 
@@ -101,9 +120,9 @@ class Session:
 
     def look(self, agent: Agent) -> dict[str, Any]:
         """The agent's JSON with a fresh look at its process."""
-        return view.agent_json(agent, *look(self.ctx.state_dir, agent))
+        return view.agent_json(agent, look(self.ctx.state_dir, agent))
 
     def narrate(self, line: str) -> None:
         if not self.quiet:
-            sys.stderr.write(f"{line}\n")
+            sys.stderr.write(f"{literal(line)}\n")
             sys.stderr.flush()

@@ -46,12 +46,12 @@ def command(ctx: click.Context, act: bool, as_json: bool) -> int:
 
 def _apply(session: Session, found: list[Orphan]) -> tuple[list[Orphan], bool]:
     """Clear one after the other; one that cannot be cleared does not stop the others."""
-    config = session.config()
     after, failed = [], False
     for orphan in found:
         if orphan.action not in ACTS:
             after.append(orphan)
             continue
+        config = session.config_of(orphan.repo) if orphan.repo else session.config()
         try:
             done = sweep.apply(
                 session.ctx,

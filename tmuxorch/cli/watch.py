@@ -9,16 +9,17 @@ from contextlib import suppress
 
 import click
 
-from tmuxorch import config as configuration
 from tmuxorch import paths
 from tmuxorch.adapters.watchfile import Leadership, observe_watcher
-from tmuxorch.cli import border, paint
+from tmuxorch.cli import border
 from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
-from tmuxorch.errors import ConfigInvalid, StateConflict
+from tmuxorch.core.literal import literal
+from tmuxorch.errors import StateConflict
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health import Deed, Health
+from tmuxorch.service.settings import Settings
 from tmuxorch.service.watching import look_once, watch
 
 
@@ -37,9 +38,10 @@ def command(ctx: click.Context, once: bool, no_events: bool, as_json: bool) -> i
     done: list[Deed] = []
     health = Health(
         session.ctx,
-        Settings(session),
-        open_context=lambda: _own_context(session),
+        settings_of(session),
+        open_context=lambda: own_context(session),
         tell=done.append if once else lambda deed: _print(deed, as_json),
+        on_bug=report_bug,
     )
     if once:
         look_once(session.ctx, health)
@@ -58,40 +60,26 @@ def command(ctx: click.Context, once: bool, no_events: bool, as_json: bool) -> i
             f"pid {leader.pid}{where} watches already; `tmuxorch events -f` shows what it does"
         )
     session.narrate(f"watching as pid {os.getpid()}; everything that is done is told here")
-    watch(health, leadership, events=not no_events, on_bug=_report_bug)
+    watch(health, leadership, events=not no_events, on_bug=report_bug)
     return 0
 
 
-class Settings:
-    """The person's configuration, read again when its file has changed.
-
-    A file that cannot be used changes nothing: the last good one stays in force.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._path = paths.config_path(os.environ)
-        self._stamp = self._look()
-        self._config = session.config()
-
-    def __call__(self) -> configuration.Config:
-        stamp = self._look()
-        if stamp != self._stamp:
-            self._stamp = stamp
-            try:
-                self._config = configuration.load(self._path, None)
-            except ConfigInvalid as e:
-                sys.stderr.write(f"{e.message}; the settings stay as they were\n")
-        return self._config
-
-    def _look(self) -> tuple[int, int] | None:
-        try:
-            status = os.stat(self._path)
-        except OSError:
-            return None
-        return status.st_mtime_ns, status.st_size
+def settings_of(session: Session) -> Settings:
+    """What a watcher of this call obeys."""
+    session.config()
+    return Settings(
+        paths.config_path(os.environ),
+        trusted=session.is_trusted,
+        tell=lambda line: _tell_setting(session, line),
+    )
 
 
-def _own_context(session: Session) -> Context:
+def _tell_setting(session: Session, line: str) -> None:
+    session.ctx.store.note("a setting cannot be used", line)
+    session.narrate(line)
+
+
+def own_context(session: Session) -> Context:
     """A context for another thread: a store is not shared between them."""
     ctx = session.ctx
     return open_context(ctx.environ, socket=ctx.socket, tmux_timeout_s=ctx.tmux_timeout_s)
@@ -104,7 +92,7 @@ def _print(deed: Deed, as_json: bool) -> None:
         sys.stdout.write(json.dumps(_as_json(deed)) + "\n")
     else:
         at = time.strftime("%H:%M:%S")
-        sys.stdout.write(f"{at} {deed.name}: {deed.what}: {paint.harmless(deed.why)}\n")
+        sys.stdout.write(literal(f"{at} {deed.name}: {deed.what}: {deed.why}") + "\n")
     with suppress(OSError):  # a log on a full disk
         sys.stdout.flush()
 
@@ -113,9 +101,6 @@ def _as_json(deed: Deed) -> dict[str, str]:
     return {"id": deed.id, "name": deed.name, "did": deed.what, "why": deed.why}
 
 
-def _report_bug(bug: Exception) -> None:
-    try:
-        path = border.write_log(bug, ["watch"])
-    except OSError as e:
-        path = f"not written: {e.strerror}"
-    sys.stderr.write(f"a pass failed: {bug!r}; the log is {path}\n")
+def report_bug(bug: BaseException) -> None:
+    path = border.write_log(bug, ["watch"])
+    sys.stderr.write(f"a pass failed: {literal(repr(bug))}; the log is {path}\n")

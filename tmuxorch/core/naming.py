@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from tmuxorch.core.literal import literal
 from tmuxorch.errors import AmbiguousName, BadName, UnknownName
 
 NAME_MAX = 40
@@ -30,17 +31,6 @@ _FILLERS = frozenset(
 
 _ID_PREFIX_MIN = 4
 _LISTED_MAX = 10
-
-# C0 without tab and newline, DEL, C1, and halves of surrogate pairs (bytes that were not UTF-8).
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_CONTROL_NAMES = {
-    "\x00": "a NUL",
-    "\x07": "a bell",
-    "\x08": "a backspace",
-    "\r": "a carriage return",
-    "\x1b": "an escape character",
-    "\x7f": "a delete character",
-}
 
 Candidate = tuple[str, str]
 """An agent's name and id."""
@@ -74,7 +64,7 @@ def check_name(name: str) -> str:
     if _NAME.fullmatch(name):
         return name
     raise BadName(
-        f'"{_shown(name[:60])}" cannot be a name: use up to {NAME_MAX} of a-z, 0-9 and -, '
+        f'"{literal(name[:60])}" cannot be a name: use up to {NAME_MAX} of a-z, 0-9 and -, '
         f'beginning with a letter or digit, such as "{name_from_task(name, ())}"'
     )
 
@@ -115,26 +105,6 @@ def _ascii_lower(text: str) -> str:
     return text.lower()
 
 
-def find_control(text: str) -> tuple[int, str] | None:
-    """The first character that must not be sent to a terminal: its index and what it is."""
-    found = _CONTROL.search(text)
-    if found is None:
-        return None
-    character = found[0]
-    kind = "a byte that is not UTF-8" if character >= "\ud800" else "a control character"
-    return found.start(), f"{_CONTROL_NAMES.get(character, kind)} (U+{ord(character):04X})"
-
-
-def strip_controls(text: str) -> str:
-    """The text without the characters that must not be sent to a terminal."""
-    return _CONTROL.sub("", text)
-
-
-def _shown(text: str) -> str:
-    """As it stands in a message: one line, nothing that a terminal obeys."""
-    return "".join(c for c in text if c.isprintable())
-
-
 def match(query: str, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """All candidates the query can mean; exactly one means it is found.
 
@@ -158,7 +128,7 @@ def resolve(query: str, candidates: Sequence[Candidate]) -> Candidate:
     found = match(query, candidates)
     if len(found) == 1:
         return found[0]
-    shown = _shown(query)
+    shown = literal(query[:60])
     if not found:
         import difflib
 

@@ -70,8 +70,23 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Glance:
+    """What a look without tmux shows of a recorded run: all that `ls` knows.
+
+    `shim` and `server` (the tmux server that had the window) are looked at once the process is
+    dead, for they tell whether its end is its own; `ended` is the shim's word, Unknown if there
+    is one that cannot be read.
+    """
+
+    process: ProcessFact | None = None
+    shim: ProcessFact | None = None
+    server: ProcessFact | None = None
+    ended: Ended | Unknown | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WindowSeen:
-    """The pane with the agent's marker; `held` if its root is still the agent's own shim."""
+    """The pane with the agent's marker; `held` if its root is the very shim of the agent."""
 
     place: Place
     held: bool
@@ -121,6 +136,7 @@ class Observation:
     None means: nothing to look at (no process recorded, nobody owns it), or, for `stake`,
     that nobody has looked yet. `started` and `ended` are the shim's words about the present
     run, `doing` what a living agent does, `dead_for_s` how long its death has been known.
+    `window` was looked at after `process`, so it tells what is there since a death.
     Of one without a process, `waiting_s` is for how long that has been seen, and `held_for_s`
     how long what holds its pane has run; neither depends on the wall clock.
     """
@@ -130,7 +146,7 @@ class Observation:
     shim: ProcessFact | None = None
     owner: ProcessFact | None = None
     started: Started | None = None
-    ended: Ended | None = None
+    ended: Ended | Unknown | None = None
     stake: StakeFact | None = None
     doing: Status = Status.WORKING
     dead_for_s: float = 0.0

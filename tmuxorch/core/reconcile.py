@@ -13,20 +13,26 @@ from tmuxorch.core.observation import (
     Alive,
     AtStake,
     Dead,
+    Ended,
+    Glance,
     NothingAtStake,
     Observation,
     ServerGone,
+    Started,
     Unknown,
     WindowGone,
     WindowMissed,
     WindowSeen,
 )
-from tmuxorch.core.view import describe_exit, ended_status
+from tmuxorch.core.view import describe_exit, ended_status, exit_of, state_and_status
 from tmuxorch.model import Agent, DeadPolicy, Exit, Kind, Reason, State, Status
 
 # The shim writes how the agent ended within milliseconds of its end; one that has not done
 # so after this long (stopped, or a full disk) will not.
 SHIM_ANSWERS_S = 2.0
+# What ends a whole session (a shutdown, a crash) takes agents and tmux server within this time
+# of each other: before it is over, an end by force is no reason to remove anything.
+SETTLED_S = 0.5
 # How far the record of an agent's last activity may lag behind.
 ACTIVITY_STEP_S = 10.0
 
@@ -66,6 +72,8 @@ class Policy:
 
 def decide(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verdict:
     """The verdict for one agent; LEAVE if all is as recorded."""
+    if agent.damage:
+        return Verdict(Action.LEAVE, f"its record cannot be read: {agent.damage}")
     match agent.state:
         case State.CREATING:
             return _half_done(agent, seen, Reason.CREATE_FAILED, "its creation was cut off")
@@ -91,55 +99,81 @@ def _half_done(agent: Agent, seen: Observation, reason: Reason, what: str) -> Ve
 
 
 def _without_process(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verdict:
+    if agent.owner is not None and not isinstance(seen.owner, Dead):
+        return Verdict(Action.LEAVE, f"pid {agent.owner.pid} is starting it")
     if seen.started is not None:
-        return Verdict(Action.ADOPT, f"its program runs as pid {seen.started.process.pid}")
-    if seen.ended is not None:
-        return _end(agent, seen, Reason.CRASHED, "its program could not be started")
-    if isinstance(seen.window, Unknown):
-        return _show(agent, seen, Status.UNKNOWN)
+        return _adopt(seen.started)
+    match seen.window:
+        case Unknown():
+            return _show(agent, seen, Status.UNKNOWN)
+        case ServerGone():
+            return _lose(seen)
     age_s = seen.held_for_s
     if age_s is None:
         age_s = max(now - (agent.started_at or agent.created_at), seen.waiting_s)
+    if isinstance(seen.ended, Ended):
+        return _end(agent, seen, Reason.CRASHED, "its program could not be started")
     if age_s <= policy.never_started_s:
         return _show(agent, seen, Status.STARTING)
+    if isinstance(seen.window, WindowMissed):
+        return Verdict(Action.LOOK_AGAIN, facts(seen))
+    if agent.restarts and agent.kind is Kind.WORKER:
+        # What it was before its restart was cut off (lost, kept for review) nobody knows now.
+        return Verdict(Action.LOSE, f"its restart was cut off {age_s:.0f} s ago; {facts(seen)}")
     return _end(agent, seen, Reason.NEVER_STARTED, f"no process for {age_s:.0f} s")
 
 
+def _adopt(started: Started) -> Verdict:
+    return Verdict(Action.ADOPT, f"its program runs as pid {started.process.pid}")
+
+
+def _lose(seen: Observation) -> Verdict:
+    return Verdict(Action.LOSE, f"its tmux server is gone; {facts(seen)}")
+
+
 def _running(agent: Agent, seen: Observation) -> Verdict:
+    """An end is the agent's own only if its window was there, or its server alive, after it."""
+    if isinstance(seen.process, Dead) and seen.started is not None:
+        return _adopt(seen.started)
     match seen.process, seen.window:
+        case Dead(), Unknown():
+            glance = Glance(seen.process, seen.shim, ended=seen.ended)
+            return _show(agent, seen, state_and_status(agent, glance)[1])
         case (Unknown() | None, _) | (_, Unknown()):
             return _show(agent, seen, Status.UNKNOWN)
         case _, WindowMissed():
             return Verdict(Action.LOOK_AGAIN, facts(seen))
-        case Alive(), WindowSeen():
+        case Alive(), WindowSeen(held=True):
             return _show(agent, seen, seen.doing)
-        case Alive(), WindowGone() | ServerGone():
+        case Alive(), WindowSeen() | WindowGone() | ServerGone():
             return _show(agent, seen, Status.STRAY)
+        case Dead(), ServerGone() if not agent.stopped:
+            return _lose(seen)
         case Dead(), WindowSeen(held=True) if _is_word_due(seen):
             return Verdict(Action.LOOK_AGAIN, "its shim is about to say how it ended, or to go")
         case Dead(), WindowSeen():
-            exit_ = seen.ended.exit if seen.ended else None
-            return _end(agent, seen, reason_of(agent, exit_), "its process has ended")
-        case Dead(), WindowGone():
+            reason = reason_of(agent, exit_of(seen.ended))
+            return _end(agent, seen, reason, "its process has ended")
+        case Dead(), WindowGone() | ServerGone():
             return _end(agent, seen, Reason.WINDOW_CLOSED, "its window was closed")
-        case Dead(), ServerGone():
-            return Verdict(Action.LOSE, f"its tmux server is gone; {facts(seen)}")
     raise AssertionError("unreachable: every pair of facts has its line")
 
 
 def _is_word_due(seen: Observation) -> bool:
-    """Whether the next moment tells more: the shim how the agent ended, or that it died too.
+    """Whether the next moment tells more: the shim how the agent ended, or why it died too.
 
-    With a dead shim the window goes as well, as soon as tmux has noticed.
+    With a dead shim the window goes as well, as soon as tmux has noticed, or has gone itself.
     """
-    return seen.ended is None and seen.dead_for_s < SHIM_ANSWERS_S
+    tells_more = seen.ended is None or isinstance(seen.shim, Dead)
+    return tells_more and seen.dead_for_s < SHIM_ANSWERS_S
 
 
 def _exited(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verdict:
-    if isinstance(seen.process, Alive):
-        return Verdict(Action.LEAVE, "its recorded process lives, so it is not touched")
-    if isinstance(seen.process, Unknown):
-        return Verdict(Action.LEAVE, f"its process cannot be seen: {seen.process.why}")
+    match seen.process:
+        case Alive():
+            return Verdict(Action.LEAVE, "its recorded process lives, so it is not touched")
+        case Unknown(why):
+            return Verdict(Action.LEAVE, f"its process cannot be seen: {why}")
     match seen.window:
         case Unknown(why):
             return Verdict(Action.LEAVE, f"window unknown: {why}")
@@ -156,11 +190,20 @@ def _exited(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verd
         if now < agent.restart_at and not was_set_back:
             return Verdict(Action.LEAVE, "it is started again in a moment")
         return Verdict(Action.RESTART, f"persistent, death {len(agent.deaths)}; {facts(seen)}")
-    return _worker_exited(agent, seen, policy)
+    verdict = _worker_exited(agent, seen, policy)
+    if verdict.action is Action.REMOVE and verdict.reason is not Reason.FINISHED:
+        # It may have gone with its server: then it is no less lost than the others.
+        if isinstance(seen.window, ServerGone):
+            return Verdict(Action.LEAVE, f"kept for review: {facts(seen)}")
+        if seen.dead_for_s < SETTLED_S and agent.process is not None:
+            return Verdict(Action.LOOK_AGAIN, f"its tmux server may be ending too; {facts(seen)}")
+    return verdict
 
 
 def _worker_exited(agent: Agent, seen: Observation, policy: Policy) -> Verdict:
     reason = agent.reason or reason_of(agent, agent.exit)
+    if agent.status is Status.ENDED:
+        return Verdict(Action.LEAVE, "kept for review: how it ended is not known")
     if policy.dead is DeadPolicy.ALWAYS:
         return Verdict(Action.REMOVE, f"cleanup.dead is always; {facts(seen)}", reason=reason)
     match seen.stake:
@@ -175,10 +218,10 @@ def _worker_exited(agent: Agent, seen: Observation, policy: Policy) -> Verdict:
 
 
 def _end(agent: Agent, seen: Observation, reason: Reason, what: str) -> Verdict:
-    exit_ = seen.ended.exit if seen.ended else None
-    return Verdict(
-        Action.END, f"{what}; {facts(seen)}", status=ended_status(agent, exit_), reason=reason
-    )
+    status = ended_status(agent, exit_of(seen.ended))
+    if isinstance(seen.ended, Unknown) and not agent.stopped:
+        status = Status.ENDED
+    return Verdict(Action.END, f"{what}; {facts(seen)}", status=status, reason=reason)
 
 
 def _show(agent: Agent, seen: Observation, status: Status) -> Verdict:
@@ -203,8 +246,8 @@ def _is_stale(agent: Agent, window: WindowSeen) -> bool:
 
 def reason_of(agent: Agent, exit_: Exit | None) -> Reason:
     """Why an agent that ended by itself is over."""
-    done = ended_status(agent, exit_) is Status.DONE
-    return Reason.FINISHED if done else Reason.CRASHED
+    crashed = ended_status(agent, exit_) is Status.CRASHED
+    return Reason.CRASHED if crashed else Reason.FINISHED
 
 
 def facts(seen: Observation) -> str:
@@ -218,8 +261,11 @@ def facts(seen: Observation) -> str:
                 parts.append(f"{name} dead ({how})")
             case Unknown(why):
                 parts.append(f"{name} unknown ({why})")
-    if seen.ended is not None:
-        parts.append(f"ended with {seen.ended.error or describe_exit(seen.ended.exit)}")
+    match seen.ended:
+        case Ended(exit_, error):
+            parts.append(f"ended with {error or describe_exit(exit_)}")
+        case Unknown(why):
+            parts.append(f"how it ended unknown ({why})")
     return ", ".join(parts)
 
 

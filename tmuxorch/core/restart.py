@@ -1,4 +1,4 @@
-"""When a persistent agent that died is started again, and when it is given up."""
+"""When a persistent agent that died is started again, when it is given up, and with what flags."""
 
 from __future__ import annotations
 
@@ -38,3 +38,29 @@ def plan_restart(
     # The exponent is bounded: 2.0 ** 1024 is an error, and no wait is ever that long.
     delay_s = min(limits.max_delay_s, limits.first_delay_s * 2.0 ** min(len(recent) - 1, 60))
     return Plan(recent, now + delay_s * (1 - JITTER + 2 * JITTER * luck))
+
+
+def carry_flags(
+    first: Sequence[str], resume: Sequence[str], *, task: str, conversation: str
+) -> tuple[str, ...]:
+    """The command `resume` with the program and the options that the first start had.
+
+    Of the first start everything is taken but what named its task and its conversation, and
+    what `resume` says itself. A start that was such a resume already gives the same again.
+    """
+    program, *rest = first
+    own = list(resume[1:])
+    if own and rest[-len(own) :] == own:
+        return tuple(first)
+    if "--" in rest:
+        del rest[rest.index("--") :]
+    kept: list[str] = []
+    for word in rest:
+        if task and task in word:
+            continue
+        if conversation and conversation in word:
+            if word == conversation and kept and kept[-1].startswith("-"):
+                kept.pop()
+            continue
+        kept.append(word)
+    return (program, *kept, *own)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from tmuxorch.core.observation import Alive, Dead
+from tmuxorch.core.observation import Alive, Dead, Ended
 from tmuxorch.model import Exit, State, Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tmuxorch.core.observation import ProcessFact
+    from tmuxorch.core.observation import Glance, Unknown
     from tmuxorch.model import Agent, HistoryEntry
 
 # Those that end programs and have the same number everywhere.
@@ -31,43 +31,65 @@ _SIGNALS = {
 }
 
 
-def state_and_status(
-    agent: Agent, process: ProcessFact | None, exit_: Exit | None
-) -> tuple[State, Status]:
-    """What to show for a record and a fresh look at its process.
+# What the record of an ended agent may say.
+_ENDINGS = frozenset({Status.DONE, Status.STOPPED, Status.CRASHED, Status.ENDED})
+
+
+def state_and_status(agent: Agent, seen: Glance) -> tuple[State, Status]:
+    """What to show for a record and a fresh glance at it: the one answer of every surface.
 
     The record may be a moment old: an agent whose process is known to be dead is shown as
     ended even before the watcher has written so.
     """
+    if agent.damage:
+        return agent.state, Status.UNKNOWN
     if agent.state is State.CREATING:
         return agent.state, Status.STARTING
     if agent.state is State.EXITED:
-        return agent.state, ended_status(agent, agent.exit)
+        known = agent.status in _ENDINGS
+        return agent.state, agent.status if known else ended_status(agent, agent.exit)
     if agent.state is not State.RUNNING:
         return agent.state, Status(agent.state.value)
-    if process is None:
+    if seen.process is None:
         return agent.state, Status.STARTING
-    if isinstance(process, Dead):
-        return State.EXITED, ended_status(agent, exit_)
-    if isinstance(process, Alive):
+    if isinstance(seen.process, Dead):
+        return _dead(agent, seen)
+    if isinstance(seen.process, Alive):
         return agent.state, agent.status
     return agent.state, Status.UNKNOWN
 
 
+def _dead(agent: Agent, seen: Glance) -> tuple[State, Status]:
+    """How a process ended is its own doing only if its shim and tmux server have outlived it."""
+    if agent.stopped:
+        return State.EXITED, Status.STOPPED
+    if isinstance(seen.server, Dead):
+        return State.LOST, Status.LOST
+    if isinstance(seen.shim, Dead) or not isinstance(seen.ended, Ended):
+        return State.EXITED, Status.ENDED
+    return State.EXITED, ended_status(agent, seen.ended.exit)
+
+
 def ended_status(agent: Agent, exit_: Exit | None) -> Status:
-    """`done` for a clean or asked-for end, `crashed` for every other."""
-    clean = exit_ is not None and exit_.code == 0
-    return Status.DONE if clean or agent.stopped else Status.CRASHED
+    """`stopped` for an end that was asked for, `done` for a clean one, `crashed` for others."""
+    if agent.stopped:
+        return Status.STOPPED
+    return Status.DONE if exit_ is not None and exit_.code == 0 else Status.CRASHED
 
 
-def agent_json(agent: Agent, process: ProcessFact | None, exit_: Exit | None) -> dict[str, Any]:
+def exit_of(ended: Ended | Unknown | None) -> Exit | None:
+    """The exit that the shim told of, if it told of one."""
+    return ended.exit if isinstance(ended, Ended) else None
+
+
+def agent_json(agent: Agent, seen: Glance) -> dict[str, Any]:
     """The object that `ls`, `show` and `new` print."""
-    state, status = state_and_status(agent, process, exit_)
+    state, status = state_and_status(agent, seen)
     place = agent.place
     alive = None
-    if isinstance(process, Alive):
+    if isinstance(seen.process, Alive):
         alive = True
-    elif isinstance(process, Dead):
+    elif isinstance(seen.process, Dead):
         alive = False
     return {
         "id": agent.id,
@@ -93,7 +115,7 @@ def agent_json(agent: Agent, process: ProcessFact | None, exit_: Exit | None) ->
             "shim_pid": agent.shim.pid if agent.shim else None,
             "alive": alive,
         },
-        "exit": exit_json(agent.exit or exit_),
+        "exit": exit_json(agent.exit or exit_of(seen.ended)),
         "restarts": agent.restarts,
         "created_at": iso(agent.created_at),
         "started_at": iso(agent.started_at),

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 
-from tmuxorch.adapters import git, processes
+from tmuxorch.adapters import git, processes, saves
 from tmuxorch.adapters.git import WorkStats
 from tmuxorch.adapters.git.deletion import delete_directory, prune_directory
 from tmuxorch.adapters.git.worktrees import find_admin_dir
 from tmuxorch.adapters.treewalk import walk
-from tmuxorch.errors import CannotSave, GitFailed
+from tmuxorch.errors import CannotSave, GitFailed, TmuxorchError
 from tmuxorch.service import at_stake, places, salvage
 
 TYPE_CHECKING = False
@@ -35,10 +34,13 @@ LATE_TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was set aside: its save, if there was anything to save, and what was looked at."""
+    """What was set aside: its save, if there was anything to save, and what was looked at.
+
+    `work` is None for a save that was final before.
+    """
 
     saved: Saved | None
-    work: Work
+    work: Work | None
     notes: tuple[tuple[int, ...] | None, ...]
 
 
@@ -48,6 +50,8 @@ def take(ctx: Context, repo: Repo, agent: Agent, cap_bytes: int) -> Taken:
     Where it cannot be saved it is put back, and CannotSave or GitFailed says why.
     """
     place = places.of_save(ctx, agent)
+    if saves.is_final(place):
+        return Taken(salvage.saved_in(agent.id, place), None, ())
     with ctx.repo_lock(agent.repo):
         _set_aside(ctx, repo, agent, place)
     try:
@@ -62,7 +66,7 @@ def take(ctx: Context, repo: Repo, agent: Agent, cap_bytes: int) -> Taken:
 def count_work(repo: Repo, agent: Agent, taken: Taken, place: str) -> WorkStats | None:
     """How much was done, of what is set aside; None if there is nothing to count it in."""
     work = taken.work
-    if work.found is None:
+    if work is None or work.found is None:
         return None
     if work.stake.empty and work.head == agent.base_commit:
         return WorkStats(work.head, 0, 0, 0, 0)
@@ -140,8 +144,9 @@ def clear(ctx: Context, repo: Repo, agent: Agent, taken: Taken | None, cap_bytes
     place = places.of_save(ctx, agent)
     entry = ctx.store.history_entry(agent.id)
     kept = entry is not None and entry.archive is not None
-    if taken is None and kept and find_admin_dir(repo, agent.worktree) is None:
-        return  # all was done, but perhaps for files that need not be there
+    if saves.is_final(place):
+        _forget(ctx, repo, agent)
+        return
     late = None
     for attempt in range(LATE_TRIES + 1):
         if taken is not None and (late := _written_since(taken, place)) is None:
@@ -159,25 +164,36 @@ def clear(ctx: Context, repo: Repo, agent: Agent, taken: Taken | None, cap_bytes
             ctx.store.amend_history(agent.id, salvage_ref=saved.ref, archive=saved.place)
             kept = True
         ctx.checkpoint("remove:saved-again")
-    assert taken is not None
-    with ctx.repo_lock(agent.repo):
-        git.forget_worktree(repo, agent.worktree, reason=ctx.lock_reason(agent))
-    if not os.path.lexists(f"{place}/files"):
-        with suppress(OSError):
-            os.rmdir(place)
-    elif not kept:
-        _delete(agent, place)
-    elif taken.work.found is not None:
+    if kept:
+        saves.close(place)
+    _forget(ctx, repo, agent)
+    if not kept:
+        _delete(ctx, agent, place)
+    elif taken is not None and taken.work is not None and taken.work.found is not None:
         prune_directory(f"{place}/files", taken.work.found.same, taken.work.found.kept)
 
 
-def _delete(agent: Agent, place: str) -> None:
+def _forget(ctx: Context, repo: Repo, agent: Agent) -> None:
+    """All is saved: that git still lists the worktree is something for a sweep."""
+    try:
+        with ctx.repo_lock(agent.repo):
+            git.forget_worktree(repo, agent.worktree, reason=ctx.lock_reason(agent))
+    except (TmuxorchError, OSError) as error:
+        ctx.store.record(agent, "left git's directory of its worktree", str(error))
+
+
+def _delete(ctx: Context, agent: Agent, place: str) -> None:
     """What is looked at and holds nothing goes by way of the trash, where a sweep finds it."""
     trash = places.trash_of(agent.worktree, agent.id)
-    os.makedirs(os.path.dirname(trash), mode=0o700, exist_ok=True)
-    os.rename(f"{place}/files", trash)
-    delete_directory(place)
-    delete_directory(trash, background=True)
+    try:
+        if os.path.lexists(f"{place}/files"):
+            os.makedirs(os.path.dirname(trash), mode=0o700, exist_ok=True)
+            os.rename(f"{place}/files", trash)
+            delete_directory(trash, background=True)
+        if os.path.isdir(place):
+            delete_directory(place)
+    except (GitFailed, OSError) as error:
+        ctx.store.record(agent, "left files in the trash", str(error))
 
 
 def _written_since(taken: Taken, place: str) -> str | None:
@@ -185,14 +201,15 @@ def _written_since(taken: Taken, place: str) -> str | None:
 
     Compared for being the same and not for being later: a clock may be set back meanwhile.
     """
-    found = taken.work.found
+    work = taken.work
+    if work is None:
+        return None
+    found = work.found
     if found is not None:
         now = {entry.path: entry.stat.st_ctime_ns for entry in walk(f"{place}/files")}
         if now != found.times:
             return next(iter(now.items() ^ found.times.items()))[0]
-    if taken.work.own is not None and _notes(taken.work.own) != taken.notes:
-        return taken.work.own
-    return None
+    return work.own if work.own is not None and _notes(work.own) != taken.notes else None
 
 
 def _notes(own: str | None) -> tuple[tuple[int, ...] | None, ...]:

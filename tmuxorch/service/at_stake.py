@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from tmuxorch.adapters.git import Commit, Repo
 from tmuxorch.adapters.git.checkout import Checkout, head_of, is_usable, leads_to
 from tmuxorch.adapters.git.index_file import Index
 from tmuxorch.adapters.git.status import IGNORED, UNTRACKED, Status, observe_status
-from tmuxorch.adapters.git.survey import SUBMODULE, Survey, survey
+from tmuxorch.adapters.git.survey import SUBMODULE, Survey, is_same, survey
 from tmuxorch.adapters.git.threatened import observe_named, observe_threatened
 from tmuxorch.adapters.git.worktrees import find_admin_dir
 from tmuxorch.adapters.run import alongside
@@ -138,11 +139,21 @@ def _files(
         "unstaged": tuple(unstaged),
         "untracked": tuple(sorted(untracked - {*same})),
         "ignored": tuple(_without(sorted(ignored), found, same)),
-        "hidden": tuple(sorted(found.changed - seen)) if indexed else tuple(sorted(found.changed)),
+        "hidden": tuple(sorted({*found.changed - seen, *_hidden_deletions(found, own)})),
         "nested": tuple(n for n in nested if not _is_below(n.path, ignored)),
         "special": found.special,
     }
     return found, files, same
+
+
+def _hidden_deletions(found: Survey, own: str | None) -> Iterator[str]:
+    """Files that are gone although git was told not to look; a sparse checkout leaves some out."""
+    if own is None or os.path.exists(f"{own}/info/sparse-checkout"):
+        return
+    for path in found.gone:
+        entry = found.index.entries.get(path)
+        if entry is not None and entry.skipped:
+            yield path
 
 
 def _is_dull(facts: os.stat_result, found: Survey, path: str) -> bool:
@@ -176,20 +187,13 @@ def _without(ignored: Iterable[str], found: Survey, same: Collection[str]) -> It
 def _is_same(one: str, other: str) -> bool:
     """Whether both are the same link, or files of the same bytes and mode."""
     try:
-        if os.path.islink(one) or os.path.islink(other):
+        first, second = os.lstat(one), os.lstat(other)
+        if stat.S_ISLNK(first.st_mode) and stat.S_ISLNK(second.st_mode):
             return os.readlink(one) == os.readlink(other)
-        first, second = os.stat(one), os.stat(other)
-        if (first.st_mode, first.st_size) != (second.st_mode, second.st_size):
-            return False
-        if not stat.S_ISREG(first.st_mode):
-            return False
-        with open(one, "rb") as left, open(other, "rb") as right:
-            while (chunk := left.read(1 << 20)) == right.read(1 << 20):
-                if not chunk:
-                    return True
     except OSError:
-        pass
-    return False
+        return False
+    alike = (first.st_mode, first.st_size) == (second.st_mode, second.st_size)
+    return alike and stat.S_ISREG(first.st_mode) and is_same(one, other)
 
 
 # -- repositories inside ------------------------------------------------------------------
@@ -206,7 +210,8 @@ def _nested(top: str, own: str | None, found: Survey, ignored: Collection[str]) 
         submodule = entry is not None and entry.mode == SUBMODULE
         looked = Nested(path, 0, 0)
         if not _is_below(path, ignored):
-            looked = _look_inside(path, inner, entry.oid if entry and submodule else None)
+            named = entry.oid if entry and submodule else None
+            looked = _look_inside(path, inner, named, scratch=own or tempfile.gettempdir())
         if not submodule or looked.commits or looked.changes:
             repositories.append(looked)
     return repositories
@@ -222,13 +227,13 @@ def _inner(place: str, top: str, own: str | None) -> Checkout | None:
     return Checkout(place, inner) if inner.startswith(tuple(f"{h}/" for h in homes)) else None
 
 
-def _look_inside(path: str, inner: Checkout, named: str | None) -> Nested:
+def _look_inside(path: str, inner: Checkout, named: str | None, *, scratch: str) -> Nested:
     """How much a repository has of its own; one that git cannot read counts as one change."""
     try:
         asked = ("rev-list", "--count", "--all", "--reflog", "--not", "--remotes")
         commits = int(inner.ask(*asked).stdout or 0)
         head, _ = head_of(inner.own)
-        found = survey(inner, head)
+        found = survey(inner, head, scratch=scratch)
         entries = observe_status(inner).entries
         changed = {entry.path for entry in entries} | found.changed - found.untouched
         if named is not None:
@@ -295,5 +300,9 @@ def _stashes(repo: Repo, branch: str) -> Iterator[str]:
     """The titles of the stashes that were made on `branch`."""
     asked = ("log", "--no-show-signature", "--walk-reflogs", "--format=%gs", "refs/stash", "--")
     said = git.git(repo.root, *asked, ok=(0, 128)).stdout.decode(errors="replace")
-    ours = (f"WIP on {branch}: ", f"On {branch}: ")
+    names = [branch]
+    last = branch.rpartition("/")[2]
+    if git.branch_commit(repo, last) is None:
+        names.append(last)  # git before 2.35 says no more of a branch
+    ours = tuple(word for name in names for word in (f"WIP on {name}: ", f"On {name}: "))
     yield from (title for title in said.splitlines() if title.startswith(ours))

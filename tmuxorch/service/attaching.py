@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tmuxorch.errors import TmuxFailed
@@ -47,8 +48,14 @@ def say_way_back(ctx: Context, agent: Agent, pane: PaneId | None) -> None:
     """Put a line on the status bar of the client that shows the pane."""
     tmux = ctx.tmux(agent.socket)
     client = _client_of(tmux, pane) if pane else None
-    if client:
-        tmux.run("display-message", "-c", client, "-d", "4000", "prefix L goes back to tmuxorch")
+    if not client:
+        return
+    hint = ("-d", "4000", "prefix L goes back to tmuxorch")
+    try:
+        tmux.run("display-message", "-c", client, *hint)
+    except TmuxFailed:  # before tmux 3.3 it goes to the client used last, and -c takes no name
+        with suppress(TmuxFailed):
+            tmux.run("display-message", *hint)
 
 
 def is_inside(environ: Mapping[str, str], socket: str) -> bool:

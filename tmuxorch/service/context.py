@@ -9,10 +9,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from tmuxorch import paths
-from tmuxorch.adapters import procfs, rundir, store
+from tmuxorch.adapters import procfs, rundir, store, tmux
+from tmuxorch.adapters.git import call
 from tmuxorch.adapters.locks import flock, noted, read_cut
 from tmuxorch.adapters.run import Timeout
-from tmuxorch.adapters.tmux import Tmux, check_version, find_program
+from tmuxorch.adapters.tmux import Tmux
 from tmuxorch.errors import GitFailed
 
 TYPE_CHECKING = False
@@ -54,14 +55,17 @@ class Context:
             self._tmux[path] = Tmux(path, timeout_s=self.tmux_timeout_s)
         return self._tmux[path]
 
-    def check_tmux(self) -> None:
-        """Refuse a missing or old tmux; asked once per installed program, then remembered."""
-        program = find_program()
+    def check_tools(self) -> None:
+        """Refuse a missing or old tmux or git; each program is asked once, then remembered."""
+        self._check_once("tmux", tmux.find_program(), tmux.check_version)
+        self._check_once("git", call.find_program(), lambda _: call.check_version())
+
+    def _check_once(self, name: str, program: str, check: Callable[[str], object]) -> None:
         status = os.stat(program)
-        key = f"tmux:{program}:{status.st_mtime_ns}:{status.st_size}"
-        if self.store.meta("tmux") != key:
-            check_version(program)
-            self.store.set_meta("tmux", key)
+        key = f"{name}:{program}:{status.st_mtime_ns}:{status.st_size}"
+        if self.store.meta(name) != key:
+            check(program)
+            self.store.set_meta(name, key)
 
     def run_dir(self, agent_id: AgentId) -> str:
         return rundir.run_dir(self.state_dir, agent_id)
@@ -81,7 +85,7 @@ class Context:
         """
         from tmuxorch.service import mending  # here: `ls` does not need it
 
-        os.makedirs(os.path.join(self.state_dir, "locks"), mode=0o700, exist_ok=True)
+        paths.ensure_private(os.path.join(self.state_dir, "locks"))
         note = self.lock_note(repo_root)
         path = note.removesuffix(".busy") + ".lock"
         try:
@@ -93,6 +97,14 @@ class Context:
                     yield
         except Timeout as e:
             raise GitFailed(f"{repo_root} is busy: {e}; try again") from e
+
+    def make_room(self, worktree: str) -> None:
+        """Have the directory that the worktree goes into, with nobody but us in it."""
+        root = self.worktrees_dir
+        if os.path.basename(os.path.dirname(root)) == "tmuxorch":
+            paths.ensure_private(os.path.dirname(root))
+        paths.ensure_private(root)
+        paths.ensure_private(os.path.dirname(worktree))
 
     def lock_note(self, repo_root: str) -> str:
         """Where the holder of a repository's lock notes itself; see `locks.noted`."""

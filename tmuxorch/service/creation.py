@@ -9,6 +9,7 @@ from tmuxorch import config as configuration
 from tmuxorch.adapters import git, procfs, rundir
 from tmuxorch.adapters.run import Timeout, alongside, run
 from tmuxorch.core import naming, view
+from tmuxorch.core.literal import pasteable
 from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed, TmuxorchError
 from tmuxorch.model import Agent, AgentId, Kind, Reason, State, Status
 from tmuxorch.profiles import TaskBy
@@ -60,9 +61,10 @@ def create(
     on_output: Callable[[bytes], None] | None = None,
 ) -> Agent:
     """Make a worker and return it running; on failure nothing of it is left."""
-    ctx.check_tmux()
+    ctx.check_tools()
     with alongside(ctx.tmux().check_answers):
         plan = _plan(ctx, config, request)
+    ctx.make_room(plan.agent.worktree)
     agent = _record(ctx, request, plan.agent)
     plan = replace(plan, agent=agent)
     try:
@@ -140,7 +142,7 @@ def _hand_over(ctx: Context, agent: Agent, profile: Profile) -> None:
         task_file = rundir.task_file(ctx.run_dir(agent.id))
         ctx.narrate(
             f"{agent.name} does not take input yet; when it does, send the task with: "
-            f"tmuxorch send {agent.name} - < {task_file}"
+            f"tmuxorch send {agent.name} - < {pasteable([task_file])}"
         )
 
 
@@ -177,6 +179,11 @@ def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
 def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
     if "\0" in request.task or not _is_text(request.task):
         raise BadText("the task is not valid text (it holds a NUL or bytes that are not UTF-8)")
+    if len(request.task.encode()) > running.MAX_TEXT_BYTES:
+        raise BadText(
+            "the task is larger than the 1 MB that an agent is given; put it in a file of the "
+            "repository and make reading that the task"
+        )
     agent_id = AgentId(os.urandom(6).hex())
     conversation = None
     base = git.resolve_base(
@@ -188,12 +195,15 @@ def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
     for path in (worktree, request.repo.root):
         if not _is_text(path):
             raise BadText(f"the path {os.fsencode(path)!r} is not valid UTF-8; rename it first")
+    if not _is_text(branch):
+        raise BadText(f"the branch {os.fsencode(branch)!r} is not valid UTF-8; choose another")
 
     profile: Profile | None = None
     env: dict[str, str] = {}
     if request.command:
         argv = configuration.build_custom_command(request.command, request.task)
-        agent_name = os.path.basename(request.command[0])
+        program = os.path.basename(request.command[0])
+        agent_name = program if _is_text(program) else ascii(program)[1:-1]
     else:
         agent_name = request.agent or config.defaults.agent
         profile = config.agents.get(agent_name)
@@ -297,7 +307,13 @@ def _set_up(
     """Copy files and run the commands that make a bare checkout workable."""
     setup = config.setup
     if setup.copy and not request.repo.bare:
-        copied = git.copy_into_worktree(agent.repo, agent.worktree, setup.copy)
+        copied = git.copy_into_worktree(
+            agent.repo,
+            agent.worktree,
+            setup.copy,
+            timeout_s=setup.timeout_s,
+            on_skip=ctx.narrate,
+        )
         agent = ctx.store.swap(agent, expect=[State.CREATING], copied=copied)
     if not setup.run and os.path.exists(os.path.join(agent.worktree, ".gitmodules")):
         ctx.narrate(

@@ -7,14 +7,13 @@ anew before they begin, for they may have waited for their turn.
 from __future__ import annotations
 
 import random
-import re
 from dataclasses import replace
 
-from tmuxorch import config as configuration
 from tmuxorch.adapters import rundir
-from tmuxorch.core.observation import WindowSeen
+from tmuxorch.core.observation import Ended, WindowSeen
 from tmuxorch.core.reconcile import Action
 from tmuxorch.core.restart import Limits, plan_restart
+from tmuxorch.core.view import exit_of
 from tmuxorch.errors import StateConflict, TmuxorchError
 from tmuxorch.model import Kind, Reason, State, Status
 from tmuxorch.service import removal, running
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from tmuxorch.service.context import Context
 
 # Changes of what is shown that a person may ask about later; working and idle come and go.
-_NOTABLE = frozenset({Status.WAITING, Status.STRAY, Status.UNKNOWN})
+_NOTABLE = frozenset({Status.WAITING, Status.STRAY, Status.UNKNOWN, Status.ENDED})
 
 
 def sighting(agent: Agent, seen: Observation, verdict: Verdict) -> Sighting:
@@ -68,22 +67,23 @@ def do_quickly(
         case _:
             what = "lost"
             changes = {"state": State.LOST, "status": Status.LOST, "ended_at": ctx.clock()}
+    changes["owner"] = None
     return ctx.store.swap(agent, expect=[agent.state], what=what, why=verdict.why, **changes)
 
 
 def _ending(
     config: Config, agent: Agent, seen: Observation, verdict: Verdict, now: float
 ) -> dict[str, Any]:
-    ended_at = seen.ended.at if seen.ended else now
+    ended_at = seen.ended.at if isinstance(seen.ended, Ended) else now
     changes: dict[str, Any] = {
         "state": State.EXITED,
         "status": verdict.status,
         "reason": verdict.reason,
-        "exit": seen.ended.exit if seen.ended else None,
+        "exit": exit_of(seen.ended),
         "ended_at": ended_at,
     }
     if agent.kind is Kind.PERSISTENT and not agent.stopped:
-        lived_s = seen.ended.lived_s if seen.ended else None
+        lived_s = seen.ended.lived_s if isinstance(seen.ended, Ended) else None
         changes |= _restart_plan(config, agent, ended_at, lived_s)
     return changes
 
@@ -133,20 +133,16 @@ def _close(ctx: Context, config: Config, agent: Agent) -> None:
     removal.save_screen(ctx, agent)
     removal.end(ctx, agent, config.cleanup.grace_s)
     ctx.store.record(agent, "closed its window", "its last screen is kept")
-    profile = _profile(ctx, agent)
+    profile = config.agents.get(agent.agent)
     screen = rundir.read_screen(ctx.run_dir(agent.id)) or ""
-    if agent.conversation is None or profile is None or not profile.resume_failed:
-        return
-    if agent.restarts and re.search(profile.resume_failed, screen, re.MULTILINE):
+    if agent.conversation and agent.restarts and running.says_resume_failed(profile, screen):
         running.forget_conversation(ctx, agent)
 
 
 def _restart(ctx: Context, config: Config, agent: Agent) -> None:
     """Start a persistent agent again; a start that fails is one more death."""
-    launch = rundir.read_launch(ctx.run_dir(agent.id))
-    own = replace(ctx, environ=launch.env if launch else ctx.environ, socket=agent.socket)
     try:
-        running.restart(own, _config(ctx, agent) or config, agent, fresh=False)
+        running.restart(replace(ctx, socket=agent.socket), config, agent, fresh=False)
     except StateConflict:
         raise
     except TmuxorchError as e:
@@ -171,21 +167,3 @@ def _remove(ctx: Context, config: Config, agent: Agent, verdict: Verdict) -> Non
         grace_s=config.cleanup.grace_s,
         cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
     )
-
-
-def _config(ctx: Context, agent: Agent) -> Config | None:
-    """The configuration of the agent's repository; None if that one cannot be used now."""
-    from tmuxorch import paths
-
-    def trusted(digest: str) -> bool:
-        return ctx.store.meta(f"trusted:{digest}") is not None
-
-    try:
-        return configuration.load(paths.config_path(ctx.environ), agent.repo, trusted=trusted)
-    except TmuxorchError:
-        return None
-
-
-def _profile(ctx: Context, agent: Agent) -> configuration.Profile | None:
-    config = _config(ctx, agent)
-    return config.agents.get(agent.agent) if config else None

@@ -9,7 +9,7 @@ import stat
 from dataclasses import dataclass
 
 from tmuxorch import __version__
-from tmuxorch.adapters import git
+from tmuxorch.adapters.git import call
 from tmuxorch.adapters.tmux import check_version, find_program
 from tmuxorch.adapters.watchfile import observe_watcher
 from tmuxorch.core.reconcile import Action, Policy, decide, facts
@@ -44,7 +44,7 @@ def check_tools() -> list[Check]:
     return [
         Check("tmuxorch", True, f"{__version__}, Python {platform.python_version()}"),
         _try("tmux", lambda: check_version(find_program())),
-        _try("git", lambda: git.git("/", "--version").stdout.decode().strip()),
+        _try("git", call.check_version),
         Check("sqlite", True, sqlite3.sqlite_version),
     ]
 
@@ -75,11 +75,10 @@ def check_watcher(ctx: Context) -> Check:
     return Check("watcher", silent_s < STALE_PASS_S, detail)
 
 
-def check_agents(ctx: Context, config: Config) -> Iterator[Check]:
+def check_agents(ctx: Context, config_of: Callable[[str], Config]) -> Iterator[Check]:
     """Window, process and worktree of every agent; not well if the record says otherwise."""
     servers = Servers()
-    observer = Observer(ctx.state_dir, servers, stakes={}, doing=Doing(lambda: config, ctx.clock))
-    policy = Policy(config.cleanup.dead, config.cleanup.never_started_s)
+    observer = Observer(ctx.state_dir, servers, stakes={}, doing=Doing(config_of, ctx.clock))
     agents = ctx.store.agents()
     try:
         observer.observe(agents, everything=True)  # what is gone must be missing twice
@@ -87,10 +86,14 @@ def check_agents(ctx: Context, config: Config) -> Iterator[Check]:
     finally:
         servers.close()
     for agent in agents:
+        cleanup = config_of(agent.repo).cleanup
+        policy = Policy(cleanup.dead, cleanup.never_started_s)
         verdict = decide(agent, seen[agent.id], policy, ctx.clock())
         there = os.path.isdir(agent.worktree)
         detail = f"{agent.state}; {facts(seen[agent.id])}, worktree {'there' if there else 'gone'}"
-        as_recorded = verdict.action in (Action.LEAVE, Action.SHOW)
+        if agent.damage:
+            detail = f"its record cannot be read: {agent.damage}"
+        as_recorded = verdict.action in (Action.LEAVE, Action.SHOW) and not agent.damage
         if not as_recorded:
             detail += f"; to do: {verdict.action}"
         yield Check(agent.name, as_recorded and there, detail)

@@ -27,8 +27,8 @@ SAME_SECOND_S = 2.0
 class Doing:
     """Reads screens, each only if something may have been printed since it was read."""
 
-    def __init__(self, config: Callable[[], Config], clock: Callable[[], float]) -> None:
-        self._config = config
+    def __init__(self, config_of: Callable[[str], Config], clock: Callable[[], float]) -> None:
+        self._config_of = config_of
         self._clock = clock
         self._moments = Moments()
         self._seen: set[AgentId] = set()
@@ -59,7 +59,7 @@ class Doing:
         self._seen &= known
 
     def _screen(self, agent: Agent, pane: Pane, servers: Servers, drawn_at: float) -> Status | None:
-        profile = self._config().agents.get(agent.agent)
+        profile = self._config_of(agent.repo).agents.get(agent.agent)
         if profile is None or not (profile.busy or profile.waiting or profile.ready):
             return None
         stamp, read_at, status = self._read.get(agent.id, (None, 0.0, None))

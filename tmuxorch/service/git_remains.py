@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,6 +11,7 @@ from tmuxorch.adapters.git import at_work, canonical, list_admins
 from tmuxorch.adapters.git.lockfiles import LockFile, list_locks
 from tmuxorch.adapters.git.survey import TEMPORARY
 from tmuxorch.adapters.locks import read_cut
+from tmuxorch.core.literal import pasteable
 from tmuxorch.core.view import age
 from tmuxorch.model import Agent, State
 from tmuxorch.service import left_locks, wreckage
@@ -76,7 +76,7 @@ def _locks(ctx: Context, repo: Repo, agents: list[Agent]) -> Iterator[Orphan]:
             path=lock.path,
             repo=repo.root,
             bytes=0,
-            command=None if ours or users else f"rm {shlex.quote(lock.path)}",
+            command=None if ours or users else pasteable(["rm", lock.path]),
         )
 
 

@@ -42,8 +42,9 @@ class Hands:
         """Whether it failed lately and is to be left in peace for a while."""
         return time.monotonic() < self._failures.get(what, (0, 0.0))[1]
 
-    def collect(self) -> None:
-        """Take back what is finished; a failure puts the next try off, a bug is raised here."""
+    def collect(self) -> list[BaseException]:
+        """Take back what is finished: a failure puts the next try off; the bugs among them."""
+        bugs = []
         for what, done in list(self._busy.items()):
             if not done.done():
                 continue
@@ -52,11 +53,16 @@ class Hands:
             if failure is None:
                 self._failures.pop(what, None)
                 continue
-            tries = self._failures.get(what, (0, 0.0))[0] + 1
-            pause_s = min(RETRY_S[1], RETRY_S[0] * 2.0 ** min(tries - 1, 20))
-            self._failures[what] = tries, time.monotonic() + pause_s
+            self.note_failure(what)
             if not isinstance(failure, TmuxorchError | OSError):
-                raise failure
+                bugs.append(failure)
+        return bugs
+
+    def note_failure(self, what: str) -> None:
+        """It failed: leave it in peace for a while, and longer each time."""
+        tries = self._failures.get(what, (0, 0.0))[0] + 1
+        pause_s = min(RETRY_S[1], RETRY_S[0] * 2.0 ** min(tries - 1, 20))
+        self._failures[what] = tries, time.monotonic() + pause_s
 
     def forget_all_but(self, known: set[str]) -> None:
         for gone in self._failures.keys() - known:

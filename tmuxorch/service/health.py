@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tmuxorch.config import Config
     from tmuxorch.core.observation import Observation, StakeFact
     from tmuxorch.service.context import Context
+    from tmuxorch.service.settings import Settings
 
 PASS_S = 1.0
 LOOK_AGAIN_S = 0.004
@@ -67,14 +68,16 @@ class Health:
     def __init__(
         self,
         ctx: Context,
-        config: Callable[[], Config],
+        settings: Settings,
         *,
         open_context: Callable[[], Context],
         tell: Callable[[Deed], None],
+        on_bug: Callable[[BaseException], None],
     ) -> None:
         self.ctx = ctx
-        self.config = config
+        self.settings = settings
         self.tell = tell
+        self.on_bug = on_bug
         self.servers = Servers()
         self.alive: dict[ProcessId, AgentId | None] = {}
         self.soon_s = PASS_S
@@ -90,7 +93,7 @@ class Health:
             ctx.state_dir,
             self.servers,
             stakes=self._stakes,
-            doing=Doing(config, ctx.clock),
+            doing=Doing(settings.of, ctx.clock),
         )
         self._hands = Hands(lambda: poke(ctx.state_dir))
         self._clocks = (ctx.clock(), time.monotonic())
@@ -104,7 +107,7 @@ class Health:
         Sets `soon_s`, after which those in `again` are to be looked at, and `alive`, whose ends
         are a reason to look at once; `unsure` are those that one look was not enough for.
         """
-        self._hands.collect()
+        self._collect()
         if self._is_unsettled():
             self.soon_s = GRACE_S / 4
             return 0
@@ -116,23 +119,21 @@ class Health:
             if agent.owner == self._me and not self._hands.are_busy(agent.id):
                 failed = Dead("the watcher's own attempt was given up")
                 seen[agent.id] = replace(seen[agent.id], owner=failed)
-        config = self.config()
-        policy = Policy(config.cleanup.dead, config.cleanup.never_started_s)
         now = self.ctx.clock()
-        verdicts = [(a, seen[a.id], decide(a, seen[a.id], policy, now)) for a in agents]
+        verdicts = [(a, seen[a.id], self._decide(a, seen[a.id], now)) for a in agents]
         self._note_alive(agents, seen, whole=only is None)
         if only is None:
             self._forget_all_but({agent.id for agent in agents})
         self._show(verdicts)
-        done = self._want_stakes(agents, policy)
+        done = self._want_stakes(agents)
         self.unsure = {a.id for a, _, v in verdicts if v.action is Action.LOOK_AGAIN}
         again = set(self.unsure)
         for agent, observation, verdict in verdicts:
-            if verdict.action in _QUICK and self._do_quickly(config, agent, observation, verdict):
+            if verdict.action in _QUICK and self._do_quickly(agent, observation, verdict):
                 done += 1
                 again.add(agent.id)  # its new state has a verdict of its own
             elif verdict.action in _SLOW:
-                done += self._do_beside(config, agent, verdict)
+                done += self._do_beside(agent, verdict)
         restarts = {a.id: a.restart_at - now for a in agents if a.restart_at and a.restart_at > now}
         self._plan_next({a.id for a in agents}, again, restarts)
         return done
@@ -152,8 +153,12 @@ class Health:
 
     def is_busy(self) -> bool:
         """Whether something slow is still being done."""
-        self._hands.collect()
+        self._collect()
         return self._hands.are_busy()
+
+    def _collect(self) -> None:
+        for bug in self._hands.collect():
+            self.on_bug(bug)
 
     def close(self) -> None:
         """Let go; what is under way is carried on by the next watcher."""
@@ -204,7 +209,14 @@ class Health:
                 del memory[gone]
         self._hands.forget_all_but({*known})
 
-    def _want_stakes(self, agents: Sequence[Agent], policy: Policy) -> int:
+    def _decide(self, agent: Agent, seen: Observation, now: float) -> Verdict:
+        try:
+            cleanup = self.settings.of(agent.repo).cleanup
+            return decide(agent, seen, Policy(cleanup.dead, cleanup.never_started_s), now)
+        except Exception as e:  # noqa: BLE001 -- the watcher's border: an odd agent is left, alone
+            return Verdict(Action.LEAVE, f"judging it failed: {e!r}")
+
+    def _want_stakes(self, agents: Sequence[Agent]) -> int:
         """Have it found out what is at stake for ended workers, and again from time to time.
 
         What was found for an earlier end of the agent does not count for this one.
@@ -212,7 +224,7 @@ class Health:
         now, begun = time.monotonic(), 0
         for agent in agents:
             ended_at, looked_at = self._stakes_at.get(agent.id, (None, -STAKE_AGAIN_S))
-            awaits = _awaits_judgement(agent, policy)
+            awaits = self._awaits_judgement(agent)
             if not awaits or ended_at != agent.ended_at:
                 self._stakes.pop(agent.id, None)
                 looked_at = -STAKE_AGAIN_S
@@ -221,6 +233,10 @@ class Health:
                 self._stakes_at[agent.id] = agent.ended_at, now
                 begun += 1
         return begun
+
+    def _awaits_judgement(self, agent: Agent) -> bool:
+        is_over = agent.state is State.EXITED and not agent.stopped and agent.kind is Kind.WORKER
+        return is_over and self.settings.of(agent.repo).cleanup.dead is DeadPolicy.CLEAN
 
     def _find_stake(self, agent: Agent) -> None:
         self._stakes[agent.id] = observe_stake(agent)
@@ -235,17 +251,25 @@ class Health:
             if sighting.why:
                 self._tell(sighting.agent, sighting.what, sighting.why)
 
-    def _do_quickly(
-        self, config: Config, agent: Agent, seen: Observation, verdict: Verdict
-    ) -> bool:
+    def _do_quickly(self, agent: Agent, seen: Observation, verdict: Verdict) -> bool:
+        if self._hands.put_off(agent.id):
+            return False
         try:
-            deeds.do_quickly(self.ctx, config, agent, seen, verdict)
+            deeds.do_quickly(self.ctx, self.settings.of(agent.repo), agent, seen, verdict)
         except StateConflict:
             return False  # a person's command was quicker, and knows better
+        except (TmuxorchError, OSError):
+            raise  # the store fails, and not only for this one
+        except Exception as e:  # noqa: BLE001 -- the watcher's border: the others are still recorded
+            self._hands.note_failure(agent.id)
+            self._tell(agent, f"could not {verdict.action}", str(e))
+            self.on_bug(e)
+            return False
         self._tell(agent, _DONE[verdict.action], verdict.why)
         return True
 
-    def _do_beside(self, config: Config, agent: Agent, verdict: Verdict) -> int:
+    def _do_beside(self, agent: Agent, verdict: Verdict) -> int:
+        config = self.settings.of(agent.repo)
         if self._hands.put_off(agent.id):
             return 0
         self._hands.begin(agent.id, partial(self._do_slowly, config, agent, verdict))
@@ -293,8 +317,3 @@ def observe_stake(agent: Agent) -> StakeFact:
     if found is None:
         return Unknown("its repository is gone")
     return NothingAtStake() if found.empty else AtStake(tuple(describe(found)))
-
-
-def _awaits_judgement(agent: Agent, policy: Policy) -> bool:
-    is_over = agent.state is State.EXITED and not agent.stopped and agent.kind is Kind.WORKER
-    return is_over and policy.dead is DeadPolicy.CLEAN

@@ -65,5 +65,6 @@ def _start(ctx: Context) -> None:
     # has made sure that nobody leads any more.
     if started is not None and observe_watcher(ctx.state_dir).elsewhere is None:
         # Said for it, so that the next command does not start a second one meanwhile.
-        with open(os.path.join(ctx.state_dir, "watch.lock"), "a"):
+        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+        with open(os.open(os.path.join(ctx.state_dir, "watch.lock"), flags, 0o600), "rb"):
             announce(ctx.state_dir, started)

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from tmuxorch.adapters import git
 from tmuxorch.adapters.git import merges
+from tmuxorch.core.literal import literal
 from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, WorkAtStake
 from tmuxorch.model import State
 from tmuxorch.service import removal
@@ -16,6 +17,7 @@ from tmuxorch.service.stake import describe
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git import Commit, Repo
+    from tmuxorch.adapters.git.merges import MergeSettings
     from tmuxorch.model import Agent
     from tmuxorch.service.context import Context
     from tmuxorch.service.stake import Stake
@@ -70,8 +72,9 @@ def merge(
     with ctx.repo_lock(agent.repo):
         base, before = _target(repo, agent, into)
         _check_committed(agent, commit=commit)
-        if commit and os.path.isdir(agent.worktree):
-            _commit(agent, message)
+        if commit and os.path.isdir(agent.worktree) and git.observe_status(agent.worktree).entries:
+            _check_possible(ctx, repo, agent, how, base, before)
+            merges.commit_everything(agent.worktree, message or _title(agent))
         head = _work(repo, agent)
         after, commits = _build(repo, agent, how, message, base, before, head)
         done = Merged(agent, base, before, after, how, commits, head)
@@ -171,12 +174,36 @@ def _work(repo: Repo, agent: Agent) -> str:
     return head
 
 
+def _check_possible(
+    ctx: Context, repo: Repo, agent: Agent, how: How, base: str, before: str
+) -> None:
+    """Find what would refuse the merge before a commit is made for it."""
+    _find_checkout(ctx, repo, agent, base)
+    head = _work(repo, agent)
+    _check_related(repo, agent, base, before, head)
+    if merges.is_ancestor(repo, before, head):
+        return
+    if how is How.REBASE:
+        merges.commits_to_replay(repo, before, head)
+    if how is How.MERGE:
+        _check_settings(agent, base, merges.read_merge_settings(repo))
+    merges.merge_trees(repo, before, before)  # whether this git can
+
+
+def _check_related(repo: Repo, agent: Agent, base: str, before: str, head: str) -> None:
+    if not merges.share_history(repo, before, head):
+        raise CannotMerge(f"{agent.name} was not merged: it shares no history with {base}")
+
+
+def _check_settings(agent: Agent, base: str, settings: MergeSettings) -> None:
+    if settings.fast_forward == "only":
+        raise CannotMerge(
+            f"{agent.name} was not merged: {base} has moved on and merge.ff allows no merge "
+            "commit; use --rebase or --squash"
+        )
+
+
 # -- the new commits ---------------------------------------------------------------------
-
-
-def _commit(agent: Agent, message: str | None) -> None:
-    if git.observe_status(agent.worktree).entries:
-        merges.commit_everything(agent.worktree, message or _title(agent))
 
 
 def _build(
@@ -185,8 +212,7 @@ def _build(
     """Make what the base branch shall be at, and the commits that it gets in other words."""
     if merges.is_ancestor(repo, head, before):
         return before, ()
-    if not merges.share_history(repo, before, head):
-        raise CannotMerge(f"{agent.name} was not merged: it shares no history with {base}")
+    _check_related(repo, agent, base, before, head)
     commits = merges.commits_between(repo, before, head)
     settings = merges.read_merge_settings(repo)
     forward = merges.is_ancestor(repo, before, head)
@@ -198,12 +224,9 @@ def _build(
             return after, () if after == before else commits
         if how is How.MERGE and forward and settings.fast_forward != "no":
             return head, commits
-        if how is How.MERGE and settings.fast_forward == "only":
-            raise CannotMerge(
-                f"{agent.name} was not merged: {base} has moved on and merge.ff allows no merge "
-                "commit; use --rebase or --squash"
-            )
-        tree = merges.merge_trees(repo, before, head)
+        if how is How.MERGE:
+            _check_settings(agent, base, settings)
+        tree = merges.tree_of(repo, head) if forward else merges.merge_trees(repo, before, head)
         if tree == merges.tree_of(repo, before):  # squashed or rebased into it before
             return before, ()
     except MergeConflict as conflict:
@@ -214,7 +237,7 @@ def _build(
 
 
 def _conflict(agent: Agent, base: str, conflict: MergeConflict) -> MergeConflict:
-    names = [name if name.isprintable() else repr(name)[1:-1] for name in conflict.files]
+    names = [literal(name) for name in conflict.files]
     more = [f"and {len(names) - FILES_SHOWN} more"] if len(names) > FILES_SHOWN else []
     lines = "\n  ".join([*names[:FILES_SHOWN], *more])
     return MergeConflict(
@@ -248,7 +271,7 @@ def _title(agent: Agent) -> str:
 
 def _advance(ctx: Context, repo: Repo, done: Merged) -> None:
     """Move the base branch, with its checkout if it has one, unless it has moved meanwhile."""
-    checkout = _find_checkout(ctx, repo, done)
+    checkout = _find_checkout(ctx, repo, done.agent, done.base)
     ctx.checkpoint("merge:built")
     try:
         if checkout is None:
@@ -262,9 +285,9 @@ def _advance(ctx: Context, repo: Repo, done: Merged) -> None:
         raise GitFailed(f"{done.base} was moved by somebody else meanwhile; look at its log")
 
 
-def _find_checkout(ctx: Context, repo: Repo, done: Merged) -> str | None:
+def _find_checkout(ctx: Context, repo: Repo, agent: Agent, base: str) -> str | None:
     """Where the base branch is checked out, if that may be brought forward."""
-    name, base = done.agent.name, done.base
+    name = agent.name
     found = merges.observe_checkouts(repo, base)
     if not found:
         return None
@@ -282,7 +305,7 @@ def _find_checkout(ctx: Context, repo: Repo, done: Merged) -> str | None:
             f"{name} was not merged: {base} is checked out in {path}, which is missing; if it is "
             "gone for good, `git worktree prune` makes git forget it"
         )
-    for other in ctx.store.agents(repo=done.agent.repo):
+    for other in ctx.store.agents(repo=agent.repo):
         if other.worktree == path and other.state is State.RUNNING:
             raise CannotMerge(
                 f"{name} was not merged: {base} is checked out by the running agent {other.name}; "

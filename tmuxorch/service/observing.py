@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 
 from tmuxorch.adapters import procfs, rundir
+from tmuxorch.adapters.holding import is_held
 from tmuxorch.core.observation import (
     Alive,
     Dead,
@@ -19,6 +20,7 @@ from tmuxorch.core.observation import (
     WindowSeen,
 )
 from tmuxorch.model import Agent, AgentId, State
+from tmuxorch.service import looking
 from tmuxorch.service.panes import Answer, Servers
 
 TYPE_CHECKING = False
@@ -26,11 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tmuxorch.adapters.tmux import Pane
-    from tmuxorch.core.observation import ProcessFact, StakeFact, WindowFact
+    from tmuxorch.core.observation import Ended, ProcessFact, StakeFact, Started, WindowFact
     from tmuxorch.model import ProcessId
     from tmuxorch.service.doing import Doing
 
-_HALF_DONE = (State.CREATING, State.REMOVING)
 _WATCHED = (State.RUNNING, State.EXITED)
 
 
@@ -54,51 +55,89 @@ class Observer:
         self._waiting_since: dict[AgentId, float] = {}
 
     def observe(self, agents: Sequence[Agent], *, everything: bool) -> dict[AgentId, Observation]:
-        """Look at these agents; `everything` if they are all there are."""
-        watched = [a for a in agents if a.state in _WATCHED]
+        """Look at these agents; `everything` if they are all there are.
+
+        Processes first, then tmux: an answer that has a window, or that a server gave at all,
+        was given after the deaths that it is judged with. Each agent's look fails alone.
+        """
+        watched = [a for a in agents if a.state in _WATCHED and not a.damage]
+        processes = {a.id: self._process(a) for a in watched}
         answers: dict[str, Answer | Unknown] = {}
         for socket in {a.socket for a in watched}:
-            only = () if everything else [a.id for a in watched if a.socket == socket]
-            answers[socket] = self.servers.ask(socket, only)
+            there = [a.id for a in watched if a.socket == socket]
+            answers[socket] = self._ask(socket, there, everything=everything)
         if everything:
             known = {a.id for a in agents}
             self.doing.forget_all_but(known)
             for memory in (self._missed, self._dead_since, self._waiting_since):
                 for stale in memory.keys() - known:
                     del memory[stale]
-        return {
-            agent.id: self._one(agent, answers[agent.socket])
-            if agent.state in _WATCHED
-            else Observation(Unknown("not looked at"), owner=_fact(agent.owner))
-            for agent in agents
-        }
+        seen = {a.id: self._try(a, processes[a.id], answers[a.socket]) for a in watched}
+        for agent in agents:
+            if agent.id not in seen:
+                seen[agent.id] = Observation(Unknown("not looked at"), owner=_fact(agent.owner))
+        return seen
 
-    def _one(self, agent: Agent, answer: Answer | Unknown) -> Observation:
-        process = self._process(agent)
+    def _ask(self, socket: str, there: list[AgentId], *, everything: bool) -> Answer | Unknown:
+        answer = self.servers.ask(socket, () if everything else there)
+        if isinstance(answer, Answer) and not answer.panes.keys() >= set(there):
+            # One that is being killed has lost all its windows before it stops to answer.
+            return self.servers.confirm(socket, answer)
+        return answer
+
+    def _try(
+        self, agent: Agent, process: ProcessFact | None, answer: Answer | Unknown
+    ) -> Observation:
+        try:
+            return self._one(agent, process, answer)
+        except Exception as e:  # noqa: BLE001 -- the watcher's border: an odd agent is unknown, alone
+            return Observation(Unknown(f"looking at it failed: {e!r}"), process=process)
+
+    def _one(
+        self, agent: Agent, process: ProcessFact | None, answer: Answer | Unknown
+    ) -> Observation:
         pane = _pane(agent, answer)
-        started = ended = None
+        started: Started | None = None
+        ended: Ended | Unknown | None = None
         if agent.state is State.RUNNING and not isinstance(process, Alive):
-            directory = rundir.run_dir(self.state_dir, agent.id)
-            # Words of an earlier run are not about this one.
-            ended = rundir.read_exit(directory, run=agent.restarts)
-            if process is None:
-                started = rundir.read_started(directory, run=agent.restarts)
+            ended = looking.read_exit(self.state_dir, agent)
+            started = self._started(agent, process, pane)
         is_waiting = agent.state is State.RUNNING and process is None
+        window = self._window(agent, answer, pane)
+        is_its_own = isinstance(window, WindowSeen) and window.held
         return Observation(
-            window=self._window(agent, answer, pane),
+            window=window,
             process=process,
             # Of use only once the agent is dead; its own end is an event, not a fact to act on.
             shim=None if isinstance(process, Alive) else _fact(agent.shim),
+            owner=_fact(agent.owner),
             started=started,
             ended=ended,
             stake=self.stakes.get(agent.id),
             doing=self.doing.observe(agent, pane, self.servers)
-            if pane is not None and isinstance(process, Alive)
+            if pane is not None and is_its_own and isinstance(process, Alive)
             else agent.status,
             dead_for_s=_span_s(self._dead_since, agent.id, isinstance(process, Dead)),
             waiting_s=_span_s(self._waiting_since, agent.id, is_waiting),
             held_for_s=procfs.age_s(pane.pid) if is_waiting and pane is not None else None,
         )
+
+    def _started(
+        self, agent: Agent, process: ProcessFact | None, pane: Pane | None
+    ) -> Started | None:
+        """A start that the record does not know: not written down, or by `respawn-pane`.
+
+        A pane that is respawned without a command runs its shim, and so the agent, anew.
+        """
+        said = looking.read_started(self.state_dir, agent)
+        if said is None or isinstance(said, Unknown):
+            return None
+        if process is None:
+            return said
+        if pane is None or agent.shim is None or pane.pid == agent.shim.pid:
+            return None
+        respawned = pane.pid == said.shim.pid and isinstance(_fact(said.shim), Alive)
+        return said if respawned and isinstance(_fact(said.process), Alive) else None
 
     def _process(self, agent: Agent) -> ProcessFact | None:
         """What is seen of it, or was once, where it could be seen."""
@@ -121,7 +160,7 @@ class Observer:
             return answer
         if pane is not None:
             self._missed.pop(agent.id, None)
-            held = agent.shim is None or pane.pid == agent.shim.pid
+            held = is_held(pane, agent.shim, rundir.run_dir(self.state_dir, agent.id))
             return WindowSeen(pane.place, held, pane.panes_in_window - 1, pane.activity_at)
         self._missed[agent.id] = self._missed.get(agent.id, 0) + 1
         return WindowMissed() if self._missed[agent.id] < 2 else WindowGone()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterator
 
 from tmuxorch.adapters import process_table
 from tmuxorch.adapters.process_table import Row
 from tmuxorch.adapters.tmux import Pane
+from tmuxorch.core.literal import pasteable
 from tmuxorch.errors import TmuxNoServer, TmuxorchError
 from tmuxorch.model import AgentId
 from tmuxorch.service.context import Context
@@ -37,7 +37,7 @@ def _window(look: Look, socket: str, pane: Pane) -> Orphan:
     command = None
     if live:
         reason += f"; process {live[0].pid} ({process_table.read_command(live[0])}) runs in it"
-        command = f"tmux -S {shlex.quote(socket)} kill-pane -t {pane.place.pane}"
+        command = pasteable(["tmux", "-S", socket, "kill-pane", "-t", pane.place.pane])
     return Orphan(
         Thing.WINDOW,
         reason,
@@ -61,8 +61,8 @@ def close_window(ctx: Context, orphan: Orphan) -> None:
     assert orphan.agent_id is not None
     tmux = ctx.tmux(orphan.socket)
     pane = tmux.find_pane(orphan.agent_id)
-    if pane is not None:
-        tmux.close_pane(orphan.agent_id, pane.place.pane)
+    if pane is not None and _is_ours(ctx, pane):
+        tmux.close_pane(pane)
 
 
 def observe_processes(look: Look) -> Iterator[Orphan]:

@@ -10,6 +10,7 @@ from tmuxorch.adapters import git, procfs
 from tmuxorch.adapters.git import Repo, Worktree
 from tmuxorch.adapters.git.worktrees import HALF_MADE
 from tmuxorch.core import naming
+from tmuxorch.core.literal import pasteable
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import BadName, TmuxorchError
 from tmuxorch.model import Agent, AgentId, Kind, Reason, State, Status
@@ -105,14 +106,8 @@ def _unknown_to_git(look: Look, path: str) -> Orphan:
         return replace(found, reason=f"{why}; {busy(users)}")
     if os.listdir(path):
         how = "look at it, and delete it yourself if you do not need it"
-        return replace(found, reason=f"{why}; {how}", command=f"rm -r {_quoted(path)}")
+        return replace(found, reason=f"{why}; {how}", command=pasteable(["rm", "-r", path]))
     return replace(found, action=Action.REMOVE, reason=f"{why}, and it is empty")
-
-
-def _quoted(path: str) -> str:
-    import shlex
-
-    return shlex.quote(path)
 
 
 def adopted(ctx: Context, repo: Repo, worktree: Worktree) -> Agent:

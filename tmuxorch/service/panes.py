@@ -42,12 +42,20 @@ class Servers:
         try:
             found = read_panes(socket, self.run(socket, *panes_query(only)))
             server = self._identity(socket)
-        except TmuxorchError as e:
-            return Unknown(e.message)
+        except (TmuxorchError, OSError, ValueError) as e:  # also: no descriptors left, no such pid
+            return Unknown(str(e))
         panes: dict[AgentId, list[Pane]] = {}
         for pane in found:
             panes.setdefault(pane.agent_id, []).append(pane)
         return Answer(server, panes)
+
+    def confirm(self, socket: str, answer: Answer) -> Answer | Unknown:
+        """The answer, if the server has a session still: one without any is about to end."""
+        try:
+            sessions = self.run(socket, "list-sessions", "-F", "#{session_id}")
+        except (TmuxorchError, OSError) as e:
+            return Unknown(str(e))
+        return answer if sessions.strip() else Unknown(f"the tmux server on {socket} is ending")
 
     def capture(self, socket: str, pane: PaneId) -> str:
         return self.run(socket, "capture-pane", "-p", "-t", pane)

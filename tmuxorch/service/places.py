@@ -58,3 +58,11 @@ def of_save(ctx: Context, agent: Agent) -> str:
     os.makedirs(state, mode=0o700, exist_ok=True)
     there = os.path.isdir(parent) and os.stat(parent).st_dev != os.stat(state).st_dev
     return beside if there else os.path.join(state, agent.id)
+
+
+def is_set_aside(ctx: Context, agent: Agent) -> bool:
+    """Whether the worktree's files are where its save is to be, or in the trash."""
+    beside = os.path.join(os.path.dirname(agent.worktree), ".saved", agent.id)
+    saves = (os.path.join(ctx.state_dir, "archive", agent.id), beside)
+    found = (*(f"{save}/files" for save in saves), trash_of(agent.worktree, agent.id))
+    return any(os.path.lexists(path) for path in found)

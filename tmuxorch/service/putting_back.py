@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from tmuxorch.adapters import git, saves
 from tmuxorch.adapters.git import Repo, packs
+from tmuxorch.adapters.git.blobs import write_blobs
 from tmuxorch.adapters.git.call import CHECKOUT_S
 from tmuxorch.adapters.git.checkout import Checkout
 from tmuxorch.adapters.git.survey import survey
@@ -96,28 +97,22 @@ def _put_back_head(repo: Repo, own: str, manifest: Manifest) -> None:
 
 
 def _put_back_committed(checkout: Checkout, manifest: Manifest) -> None:
-    """Write the files that were as in the commit, with git's own conversions and no filter."""
+    """Write the files that had the very bytes of the commit, whatever git would make of them."""
     if manifest.head is None:
         return
     checkout.ask("read-tree", manifest.head)
     other = {*manifest.gone, *(path for path, _, _ in manifest.kept)}
+    executable = manifest.usual | (manifest.usual & 0o444) >> 2
+    modes = {"100644": manifest.usual, "100755": executable, "120000": stat.S_IFLNK}
     answer = os.fsdecode(checkout.ask("ls-files", "-z", "-s").stdout)
-    names, modes = [], {}
+    files = []
     for record in answer.split("\0")[:-1]:
         about, _, path = record.partition("\t")
-        if not about.startswith("160000") and path not in other:
-            names.append(path)
-            modes[path] = about[:6]
-    stdin = os.fsencode("".join(f"{path}\0" for path in names))
-    asked = ("checkout-index", "-q", "-f", "-u", "-z", "--stdin")
-    checkout.ask(*asked, stdin=stdin, timeout_s=CHECKOUT_S)
-    os.umask(mask := os.umask(0o077))
-    if manifest.usual != 0o666 & ~mask:
-        executable = manifest.usual | (manifest.usual & 0o444) >> 2
-        for path in names:
-            if modes[path] != "120000":
-                wanted = executable if modes[path] == "100755" else manifest.usual
-                os.chmod(f"{checkout.top}/{path}", wanted)
+        mode, oid, _ = about.split(" ")
+        if mode in modes and path not in other:
+            files.append((path, modes[mode], oid))
+    if manifest.whole:
+        write_blobs(checkout, files)
 
 
 def _put_back_git(repo: Repo, checkout: Checkout, manifest: Manifest, place: str) -> None:
@@ -166,15 +161,13 @@ def _place_submodules(checkout: Checkout, manifest: Manifest) -> None:
 
 def _verify(checkout: Checkout, manifest: Manifest, place: str, left: list[str]) -> None:
     """Look at what came back as the save did; CannotRestore names the first that is wrong."""
-    missing = next(saves.observe_missing(place, manifest, checkout.top, besides=left), None)
-    if missing is None and manifest.whole:
+    wrong = set(saves.observe_missing(place, manifest, checkout.top, besides=left))
+    if manifest.whole:
         found = survey(checkout, manifest.head)
-        same = {*found.kept} == {path for path, _, _ in manifest.kept} - {*left}
-        different = sorted({*found.changed} - {path for path, _, _ in manifest.kept})
-        different += sorted({*found.gone} ^ {*manifest.gone})
-        missing = different[0] if different and not same else None
-    if missing is not None:
+        wrong |= found.kept.keys() - {path for path, _, _ in manifest.kept}
+        wrong |= {*found.gone} ^ {*manifest.gone}
+    if wrong:
         raise CannotRestore(
-            f"{missing} did not come back as it was; nothing was kept of the attempt, and the save "
-            f"in {place} stays"
+            f"{min(wrong)} did not come back as it was; nothing was kept of the attempt, and the "
+            f"save in {place} stays"
         )

@@ -12,7 +12,9 @@ from dataclasses import replace
 
 from tmuxorch import shim
 from tmuxorch.adapters import git, processes, procfs, rundir
+from tmuxorch.adapters.holding import is_held
 from tmuxorch.core.observation import Alive, Dead
+from tmuxorch.core.view import exit_of
 from tmuxorch.errors import (
     CannotSave,
     GitFailed,
@@ -23,7 +25,7 @@ from tmuxorch.errors import (
     TmuxTimeout,
 )
 from tmuxorch.model import HistoryEntry, Reason, State, Status
-from tmuxorch.service import aside, at_stake, places
+from tmuxorch.service import aside, at_stake, looking, places
 from tmuxorch.service.whereabouts import recorded_processes, refuse_unseen
 
 TYPE_CHECKING = False
@@ -125,7 +127,7 @@ def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:
         with ctx.repo_lock(agent.repo):
             reason = ctx.lock_reason(agent)
             try:
-                trash = places.trash_of(agent.worktree, agent.id)
+                trash = places.trash_of(agent.worktree, f"{entry.id}.{agent.id}")
                 git.discard_worktree(repo, agent.worktree, reason=reason, trash=trash)
             except GitFailed as error:
                 raise _quarantined(ctx, agent, error) from error
@@ -198,8 +200,11 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
     ctx.checkpoint("remove:ended")
     with suppress(TmuxTimeout):
         pane = tmux.find_pane(agent.id)
-        if pane is not None:
-            tmux.close_pane(agent.id, pane.place.pane)
+        keepers = roots or (None,)
+        if pane is not None and any(is_held(pane, k, ctx.run_dir(agent.id)) for k in keepers):
+            tmux.close_pane(pane)
+        elif pane is not None:
+            tmux.disown_pane(pane)
     ctx.checkpoint("remove:closed")
 
 
@@ -218,7 +223,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
         raise _quarantined(ctx, agent, why)
     saved = taken.saved if taken else None
     ctx.checkpoint("remove:saved")
-    ended = rundir.read_exit(ctx.run_dir(agent.id), run=agent.restarts)
+    ended = looking.read_exit(ctx.state_dir, agent)
     now = ctx.clock()
     entry = HistoryEntry(
         id=agent.id,
@@ -231,7 +236,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
         base_commit=agent.base_commit,
         head_commit=stats.head_commit if stats else None,
         reason=agent.reason or Reason.USER,
-        exit=agent.exit or (ended.exit if ended else None),
+        exit=agent.exit or exit_of(ended),
         created_at=agent.created_at,
         removed_at=now,
         duration_s=max(0.0, (agent.ended_at or now) - agent.created_at),

@@ -34,16 +34,10 @@ def find(ctx: Context, query: str, *, here: str | None = None) -> HistoryEntry:
             if len(found) > _LISTED_MAX:
                 listed.append(f"{len(found) - _LISTED_MAX} more")
             raise AmbiguousName(
-                f"{_shown(query)!r} fits {len(found)} removed workers: {', '.join(listed)}; say "
+                f"{query[:60]!r} fits {len(found)} removed workers: {', '.join(listed)}; say "
                 "more of it, or an id"
             )
-    raise UnknownName(
-        f"there is no removed worker {_shown(query)!r}; `tmuxorch history` lists them"
-    )
-
-
-def _shown(text: str) -> str:
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+    raise UnknownName(f"there is no removed worker {query[:60]!r}; `tmuxorch history` lists them")
 
 
 def expired(ctx: Context, keep_days: int) -> Iterator[HistoryEntry]:

@@ -84,6 +84,7 @@ def _record(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
     """Answer every question and write the intent; a name taken meanwhile is chosen anew."""
     for _ in range(_NAME_TRIES):
         plan = _plan(ctx, entry, name)
+        ctx.make_room(plan.agent.worktree)
         try:
             ctx.store.add(plan.agent)
         except NameTaken:

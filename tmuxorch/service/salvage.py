@@ -79,6 +79,11 @@ def save(
     return Saved(ref, place, len(kept))
 
 
+def saved_in(agent_id: str, place: str) -> Saved:
+    """A save that was made before."""
+    return Saved(f"{REFS}/{agent_id}/root", place, len(saves.read_manifest(place).kept))
+
+
 def _kept(work: Work) -> list[tuple[str, int, int]]:
     if work.found is None:
         return []

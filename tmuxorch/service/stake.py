@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from tmuxorch.adapters.git import Commit
+from tmuxorch.core.literal import literal
 
 SHOWN = 5
 
@@ -80,7 +81,7 @@ def describe(stake: Stake) -> list[str]:
 def _line(items: Sequence[str], noun: str, what: str, *, separator: str = ", ") -> str:
     if not items:
         return ""
-    shown = [_printable(item) for item in items[:SHOWN]]
+    shown = [literal(item) for item in items[:SHOWN]]
     if len(items) > SHOWN:
         shown.append(f"and {len(items) - SHOWN} more")
     words = " ".join(word for word in (_count(len(items), noun), what) if word)
@@ -91,8 +92,8 @@ def _nested_line(nested: Nested) -> str:
     counts = [(nested.commits, "commit"), (nested.changes, "changed file")]
     words = " and ".join(_count(number, noun) for number, noun in counts if number)
     if not words:
-        return f"the repository {_printable(nested.path)} inside it"
-    return f"{words} in the repository {_printable(nested.path)} inside it"
+        return f"the repository {literal(nested.path)} inside it"
+    return f"{words} in the repository {literal(nested.path)} inside it"
 
 
 def _count(number: int, noun: str) -> str:
@@ -105,8 +106,3 @@ def _count(number: int, noun: str) -> str:
         "FIFO, socket or device": "FIFOs, sockets or devices",
     }
     return f"{number} {plural.get(noun, noun + 's')}"
-
-
-def _printable(text: str) -> str:
-    """With escapes for what would steer a terminal."""
-    return text if text.isprintable() else text.encode("unicode_escape").decode()

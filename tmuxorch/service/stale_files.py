@@ -5,13 +5,13 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shlex
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 
 from tmuxorch.adapters import procfs, rundir
 from tmuxorch.adapters.git.deletion import delete_directory
+from tmuxorch.core.literal import pasteable
 from tmuxorch.core.observation import Dead
 from tmuxorch.model import Agent, AgentId
 from tmuxorch.service.context import Context
@@ -40,12 +40,13 @@ def _file(path: str, reason: str, action: Action = Action.REMOVE, **more: str) -
 def _trash(look: Look) -> Iterator[Orphan]:
     """Worktrees that a removal has saved and recorded, and did not come to delete."""
     for entry in look.trash:
-        agent_id = AgentId(entry.name)
+        # What a restore that failed had brought back is named after the save it came from.
+        agent_id = AgentId(entry.name.partition(".")[0])
         if agent_id in look.agents:
             continue
         if agent_id not in look.removed:
             why = "no history tells whose worktree this was"
-            hint = f"rm -r {shlex.quote(entry.path)}"
+            hint = pasteable(["rm", "-r", entry.path])
             yield _file(entry.path, why, Action.KEEP, command=hint)
         elif users := look.users_of(entry.path):
             yield _file(entry.path, f"it was removed, but {busy(users)}", Action.KEEP)
@@ -82,7 +83,7 @@ def _archives(look: Look) -> Iterator[Orphan]:
         known = agent_id in look.removed or look.is_recorded(agent_id)
         if not path.endswith(".part") and not known:
             why = "no history tells whose files these are"
-            yield _file(path, why, Action.KEEP, command=f"rm -r {shlex.quote(path)}")
+            yield _file(path, why, Action.KEEP, command=pasteable(["rm", "-r", path]))
 
 
 def _locks(look: Look) -> Iterator[Orphan]:

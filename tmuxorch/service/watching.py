@@ -7,9 +7,11 @@ import time
 from contextlib import suppress
 
 from tmuxorch.adapters.wake import Wake
+from tmuxorch.core.observation import Dead
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import State
 from tmuxorch.service.health import PASS_S, Deed
+from tmuxorch.service.looking import look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from tmuxorch.service.health import Health
 
 ONCE_S = 60.0
+SETTLE_S = 10.0
 STEP_S = 0.02
 SWEEP_S = 3600.0
+PAUSE_S = (0.1, 30.0)  # the first pause after a pass that failed as a whole, and the longest
 
 
 def watch(
@@ -30,28 +34,34 @@ def watch(
     leadership: Leadership,
     *,
     events: bool,
-    on_bug: Callable[[Exception], None],
+    on_bug: Callable[[BaseException], None],
 ) -> None:
     """Watch until the process is ended. Without `events` only the passing of time wakes it."""
     wake = Wake()
     trouble = Trouble(health)
     only: Collection[AgentId] | None = None
     whole_at = sweep_at = 0.0
+    failures = 0
     while True:
-        if time.monotonic() >= sweep_at:
-            sweep_at = time.monotonic() + SWEEP_S
-            health.sweep()
         if time.monotonic() >= whole_at:
             only = None
         try:
+            if time.monotonic() >= sweep_at:
+                sweep_at = time.monotonic() + SWEEP_S
+                health.sweep()
             health.look(only)
         except (TmuxorchError, OSError) as e:
             trouble.begin(str(e))
             only, health.soon_s = None, PASS_S
         except Exception as e:  # noqa: BLE001 -- the border: one bad pass must not end the watch
             on_bug(e)
+            failures += 1
+            time.sleep(min(PAUSE_S[1], PAUSE_S[0] * 2.0 ** min(failures - 1, 20)))
+            only = None
+            continue
         else:
             trouble.end()
+            failures = 0
         if only is None:
             with suppress(OSError):  # a full disk; that one is alive is seen all the same
                 leadership.note_pass()
@@ -121,3 +131,19 @@ def look_once(ctx: Context, health: Health) -> None:
         if not (done or health.is_busy() or health.unsure or half_done):
             return
         time.sleep(min(health.soon_s, STEP_S))
+
+
+def settle(ctx: Context, health: Health) -> None:
+    """A full pass, and then until every death that can be seen is recorded for what it was.
+
+    A tmux server that is being killed lets its agents die a moment before it ends itself.
+    """
+    deadline = time.monotonic() + SETTLE_S
+    look_once(ctx, health)
+    while _has_unrecorded_death(ctx) and time.monotonic() < deadline:
+        time.sleep(STEP_S)
+        health.look()
+
+
+def _has_unrecorded_death(ctx: Context) -> bool:
+    return any(isinstance(look(ctx.state_dir, a).process, Dead) for a in ctx.store.agents())

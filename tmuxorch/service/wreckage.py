@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,8 +24,10 @@ from tmuxorch.adapters.git.admin import (
     read_start,
 )
 from tmuxorch.adapters.git.worktrees import HALF_MADE
+from tmuxorch.core.literal import pasteable
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import Agent, State
+from tmuxorch.service import places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Wreck:
 
     @property
     def command(self) -> str:
-        return f"rm -r {shlex.quote(self.admin.directory)}"
+        return pasteable(["rm", "-r", self.admin.directory])
 
 
 def observe(ctx: Context, repo: Repo, agents: Sequence[Agent]) -> list[Wreck]:
@@ -117,7 +118,8 @@ def _is_empty_link(worktree: str) -> bool:
 def _judged(ctx: Context, admin: Admin, agent: Agent | None) -> Wreck:
     if agent is not None:
         under_way = agent.state in (State.CREATING, State.REMOVING)
-        remedy = Remedy.DROP if under_way and _is_nowhere(agent) else Remedy.FINISH
+        is_nowhere = not _holds_anything(agent.worktree) and not places.is_set_aside(ctx, agent)
+        remedy = Remedy.DROP if under_way and is_nowhere else Remedy.FINISH
         return Wreck(admin, remedy, agent, ctx.lock_reason(agent))
     own = f"{OURS}{ctx.store.id}:"
     marked = (admin.locked or "").startswith(own)
@@ -127,11 +129,6 @@ def _judged(ctx: Context, admin: Admin, agent: Agent | None) -> Wreck:
         is_ours = marked or _is_in_our_root(ctx, admin.path or "")
         return Wreck(admin, Remedy.DROP if is_ours else Remedy.TELL)
     return Wreck(admin, Remedy.FINISH if marked else Remedy.TELL, reason=admin.locked or "")
-
-
-def _is_nowhere(agent: Agent) -> bool:
-    trash = os.path.join(os.path.dirname(agent.worktree), ".trash", agent.id)
-    return not _holds_anything(agent.worktree) and not os.path.lexists(trash)
 
 
 def _holds_anything(path: str) -> bool:

@@ -125,11 +125,11 @@ def observe_stake(row: Row) -> AtStake:
 def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
     from tmuxorch.service import removal
 
-    config = setting.load_config(ctx, None)
     done: list[HistoryEntry] = []
     failures: list[str] = []
     for agent in agents:
         try:
+            config = setting.config_of(ctx, agent.repo)
             done.append(
                 removal.remove(
                     ctx,
@@ -160,10 +160,10 @@ def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
 def stop(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
     from tmuxorch.service import running
 
-    grace_s = setting.load_config(ctx, None).cleanup.grace_s
     stopped, failures = [], []
     for agent in agents:
         try:
+            grace_s = setting.config_of(ctx, agent.repo).cleanup.grace_s
             stopped.append(running.stop(ctx, agent, grace_s=grace_s).name)
         except TmuxorchError as e:
             failures.append(e.message)
@@ -177,7 +177,8 @@ def restart(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
     for agent in agents:
         try:
             config = setting.load_config(ctx, agent.repo)
-            started.append(running.restart(ctx, config, agent, fresh=False).name)
+            now = ctx.store.agent(agent.id) or agent
+            started.append(running.restart(ctx, config, now, fresh=False).name)
         except TmuxorchError as e:
             failures.append(e.message)
     ensure_watcher(ctx)
@@ -263,10 +264,11 @@ def can_sweep(orphan: Orphan) -> bool:
 def sweep(ctx: Context, setting: Setting, orphans: Sequence[Orphan]) -> Outcome:
     from tmuxorch.service import sweep as sweeping
 
-    config = setting.load_config(ctx, None)
+    own = setting.load_config(ctx, None)
     done, failures = [], []
     for orphan in orphans:
         try:
+            config = setting.config_of(ctx, orphan.repo) if orphan.repo else own
             swept = sweeping.apply(
                 ctx,
                 orphan,

@@ -13,7 +13,7 @@ from rich.style import Style
 from tmuxorch.core.literal import literal
 from tmuxorch.tui.lines import Span
 
-_SGR = re.compile(r"\x1b\[([0-9;:]*)m")
+_SGR = re.compile(r"\x1b\[([0-9;:]{0,64})m")
 # Any other sequence: CSI, OSC and its like up to their end, charset shifts, single ones.
 _OTHER = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x1b\\|\x07|$)"
@@ -75,7 +75,7 @@ def _pieces(text: str, pen: Pen) -> tuple[list[Span], Pen]:
     for index, part in enumerate(_SGR.split(text)):
         if index % 2:
             pen = _change(pen, part)
-        elif clean := literal(_OTHER.sub("", part)):
+        elif clean := literal(_OTHER.sub("", part), icons=True):
             spans.append((clean, pen.style()))
     return spans, pen
 

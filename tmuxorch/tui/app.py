@@ -6,21 +6,26 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
 
-from tmuxorch.core import naming
+from tmuxorch.core.literal import strip_controls
 from tmuxorch.tui import actions, keys
+from tmuxorch.tui.hangup import ending_with_terminal
+from tmuxorch.tui.highlight import Highlighter
 from tmuxorch.tui.jobs import Jobs, Work
 from tmuxorch.tui.mailbox import Mailbox
-from tmuxorch.tui.screens.board import Arrived, Counted
+from tmuxorch.tui.net import Net
+from tmuxorch.tui.screens.board import Arrived, Coloured, Counted
 from tmuxorch.tui.screens.main import MainScreen
 from tmuxorch.tui.snapshot import Focus, Look, Row, Snapshot, WatcherSeen
 from tmuxorch.tui.terminal import RealTerminal, Terminal
@@ -58,19 +63,29 @@ class TmuxorchApp(App[None]):
         self.configured = False
         self.board = MainScreen()
         self.terminal: Terminal = RealTerminal(self)
+        self._net = Net()
         self.jobs = Jobs(self._open_context, self._post)
         self.snapshots: Mailbox[Snapshot] = Mailbox(lambda: self._post(Arrived()))
         self.looks: Mailbox[Look] = Mailbox(lambda: self._post(Arrived()))
+        self.colours = Highlighter(lambda: self._post(Coloured()))
         self._reader: Reader | None = None
         self._looker: Looker | None = None
         self._tally: Tally | None = None
+        self._running_in: asyncio.AbstractEventLoop | None = None
 
     def get_default_screen(self) -> Screen[None]:
         return self.board
 
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), self._net]
+
+    def _set_pointer_shape(self, shape: str) -> None:
+        """Textual would say it as an OSC; that none leaves is easier to see if there is none."""
+
     def on_mount(self) -> None:
+        self._running_in = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, self.exit)
+            self._running_in.add_signal_handler(number, self.exit)
         # After the first frame: a newcomer sees the screen before anything is looked up.
         self.call_after_refresh(self._start_threads)
 
@@ -78,7 +93,7 @@ class TmuxorchApp(App[None]):
         from tmuxorch.tui.later import Looker, Reader, Tally
 
         self._reader = Reader(self.setting.state_dir, self.snapshots.put, self._observe_watcher)
-        self._looker = Looker(self._open_context, self.looks.put)
+        self._looker = Looker(self._open_context, self.looks.put, self.colours)
         self._tally = Tally(self._count)
         for thread in (self._reader, self._looker, self._tally):
             thread.start()
@@ -135,12 +150,33 @@ class TmuxorchApp(App[None]):
         for thread in (self._reader, self._looker, self._tally):
             if thread is not None:
                 thread.close()
+        self.colours.close()
 
     async def on_event(self, event: events.Event) -> None:
         """What is pasted goes into fields that show it, so it is made harmless on its way in."""
         if isinstance(event, events.Paste):
-            event.text = naming.strip_controls(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+            event.text = strip_controls(event.text.replace("\r\n", "\n").replace("\r", "\n"))
         await super().on_event(event)
+
+    def end_from_thread(self) -> None:
+        """Quit; also of use when nothing moves any more."""
+        if self._running_in is not None:
+            with suppress(RuntimeError):  # closed already
+                self._running_in.call_soon_threadsafe(self.exit)
+
+    @property
+    def failure(self) -> Exception | None:
+        """What ended it, if it was no person."""
+        return self._exception
+
+    def panic(self, *_: object) -> None:
+        """Close; the border of the command line says why. Textual would print local variables."""
+        if self._exception is None:
+            self._exception = RuntimeError("the terminal could not be read")
+        self._close_messages_no_wait()
+
+    def _fatal_error(self) -> None:
+        self.panic()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield SystemCommand("theme", "other colours", self.action_change_theme)
@@ -161,6 +197,13 @@ def run(setting: Setting, prepare: Work | None = None) -> int:
     `prepare` is done beside it, after the first frame.
     """
     app = TmuxorchApp(setting, prepare)
-    app.run()
-    app.jobs.wait(lambda about: sys.stderr.write(f"finishing: {about}\n"))
+
+    def finish() -> None:
+        app.jobs.wait(lambda about: sys.stderr.write(f"finishing: {about}\n"))
+
+    with ending_with_terminal(app.end_from_thread, finish):
+        app.run()
+    finish()
+    if app.failure is not None:
+        raise app.failure
     return app.return_code or 0

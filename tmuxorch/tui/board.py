@@ -19,7 +19,9 @@ SIGNS = {
     Status.WAITING: "\u25c6",
     Status.IDLE: "\u25cb",
     Status.DONE: "\u2713",
+    Status.STOPPED: "\u25a0",
     Status.CRASHED: "\u2717",
+    Status.ENDED: "\u25a1",
     Status.STRAY: "\u2248",
     Status.LOST: "\u2205",
     Status.UNKNOWN: "?",
@@ -31,6 +33,7 @@ COUNTED = (
     Status.WAITING,
     Status.CRASHED,
     Status.QUARANTINED,
+    Status.ENDED,
     Status.LOST,
     Status.STRAY,
     Status.UNKNOWN,
@@ -38,6 +41,7 @@ COUNTED = (
     Status.STARTING,
     Status.IDLE,
     Status.DONE,
+    Status.STOPPED,
     Status.REMOVING,
 )
 

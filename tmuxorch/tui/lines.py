@@ -7,17 +7,29 @@ is worked out when it comes into view, so a diff of a hundred thousand lines cos
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from textwrap import wrap
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.style import Style
 
-from tmuxorch.core.literal import literal
+from tmuxorch.core.literal import cell_width, literal
+
+if TYPE_CHECKING:
+    from tmuxorch.tui.highlight import Highlighter
 
 # A piece of text and its style: a name of the view's own styles, or one read off a terminal.
 Span = tuple[str, str | Style]
+
+
+# Painting a line takes a time that grows with its length, whether it is in view or not.
+LINE_MAX = 10_000
+
+
+def _literal(text: str) -> str:
+    if len(text) <= LINE_MAX:
+        return literal(text)
+    return f"{literal(text[:LINE_MAX])}\u2026 and {len(text) - LINE_MAX} characters more"
 
 
 class TextLine(Protocol):
@@ -38,10 +50,10 @@ class Plain:
 
     @property
     def width_hint(self) -> int:
-        return len(self.text)
+        return cell_width(_literal(self.text))
 
     def spans(self) -> list[Span]:
-        return [(literal(self.text), self.style)]
+        return [(_literal(self.text), self.style)]
 
 
 def folded(lines: Sequence[TextLine], width: int) -> list[TextLine]:
@@ -49,7 +61,9 @@ def folded(lines: Sequence[TextLine], width: int) -> list[TextLine]:
     found: list[TextLine] = []
     for line in lines:
         if isinstance(line, Plain) and line.width_hint > width:
-            pieces = wrap(literal(line.text), width, subsequent_indent="  ")
+            text = _literal(line.text)
+            letters = width if text.isascii() else max(8, width * len(text) // cell_width(text))
+            pieces = wrap(text, letters, subsequent_indent="  ")
             found += [Plain(piece, line.style) for piece in pieces]
         else:
             found.append(line)
@@ -67,11 +81,11 @@ class Fact:
 
     @property
     def width_hint(self) -> int:
-        return self.indent + 2 + len(self.text)
+        return self.indent + 2 + cell_width(_literal(self.text))
 
     def spans(self) -> list[Span]:
         label = literal(self.label).ljust(self.indent)
-        return [(f"{label}  ", "label"), (literal(self.text), self.style)]
+        return [(f"{label}  ", "label"), (_literal(self.text), self.style)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,65 +94,30 @@ class DiffLine:
 
     text: str
     path: str
+    colours: Highlighter | None = field(default=None, compare=False, repr=False)
 
     @property
     def width_hint(self) -> int:
-        return len(self.text)
+        return cell_width(_literal(self.text))
 
     def spans(self) -> list[Span]:
         text = self.text
         if text.startswith("diff --git "):
-            return [(literal(self.path), "file")]
+            return [(_literal(self.path), "file")]
         if text.startswith("@@"):
-            return [(literal(text), "hunk")]
+            return [(_literal(text), "hunk")]
         if text.startswith(("+++", "---", "index ", "new file", "deleted file", "similarity",
                             "rename ", "old mode", "new mode", "Binary ")):  # fmt: skip
-            return [(literal(text), "label")]
+            return [(_literal(text), "label")]
         side = {"+": "added", "-": "removed"}.get(text[:1], "")
+        code = _literal(text[1:])
+        pieces = self.colours.pieces(self.path, code) if self.colours else ((code, ""),)
         spans: list[Span] = [(literal(text[:1]), side)]
-        return spans + [(part, f"{side}|{word}" if side else word)
-                        for part, word in _syntax(literal(text[1:]), self.path)]  # fmt: skip
+        return spans + [(part, f"{side}|{word}" if side else word) for part, word in pieces]
 
 
-@lru_cache(maxsize=4096)
-def _syntax(code: str, path: str) -> tuple[tuple[str, str], ...]:
-    """The code in pieces, each with the kind of word it is; one line at a time, so a string
-    over several lines is only coloured where it begins."""
-    lexer = _lexer(path.rpartition("/")[2])
-    if lexer is None or len(code) > 2000:
-        return ((code, ""),)
-    from pygments.token import Comment, Keyword, Name, Number, String
-
-    kinds = (
-        (Comment, "comment"),
-        (Keyword, "keyword"),
-        (Name.Tag, "keyword"),
-        (String, "string"),
-        (Number, "number"),
-        (Name.Function, "function"),
-        (Name.Class, "function"),
-    )
-    pieces = []
-    for token, part in lexer.get_tokens(code):
-        word = next((name for kind, name in kinds if token in kind), "")
-        if part := part.rstrip("\n"):
-            pieces.append((part, word))
-    return tuple(pieces)
-
-
-@lru_cache(maxsize=64)
-def _lexer(name: str) -> Any | None:
-    from pygments.lexers import get_lexer_for_filename
-    from pygments.util import ClassNotFound
-
-    try:
-        return get_lexer_for_filename(name, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
-
-
-def diff_lines(text: str) -> list[TextLine]:
-    """`git diff`'s output as lines."""
+def diff_lines(text: str, colours: Highlighter | None = None) -> list[TextLine]:
+    """`git diff`'s output as lines; without `colours` code is plain."""
     lines: list[TextLine] = []
     path = ""
     for line in text.split("\n"):
@@ -147,7 +126,7 @@ def diff_lines(text: str) -> list[TextLine]:
             path = line.rpartition(" b/")[2].rstrip('"')
             if lines:
                 lines.append(Plain(""))
-        lines.append(DiffLine(line, path))
+        lines.append(DiffLine(line, path, colours))
     while lines and lines[-1] == DiffLine("", path):
         lines.pop()
     return lines

@@ -13,6 +13,7 @@ from tmuxorch.model import AgentId, PaneId, State
 from tmuxorch.service.context import Context
 from tmuxorch.tui import channel, looks
 from tmuxorch.tui.ansi import screen_lines
+from tmuxorch.tui.highlight import Highlighter
 from tmuxorch.tui.lines import Plain, TextLine
 from tmuxorch.tui.snapshot import Changes, Focus, Look, Row, Tab
 
@@ -26,11 +27,15 @@ class Looker(threading.Thread):
     """Calls `deliver` with a Look when what the tab shows has changed."""
 
     def __init__(
-        self, open_context: Callable[[], Context], deliver: Callable[[Look], None]
+        self,
+        open_context: Callable[[], Context],
+        deliver: Callable[[Look], None],
+        colours: Highlighter,
     ) -> None:
         super().__init__(name="looker", daemon=True)
         self._open_context = open_context
         self._deliver = deliver
+        self._colours = colours
         self._changed = threading.Event()
         self._ended = False
         self._focus = Focus(None, Tab.SCREEN)
@@ -67,6 +72,9 @@ class Looker(threading.Thread):
                 if look != last and focus == self._focus:
                     last = look
                     self._deliver(look)
+            if focus.row is None or focus.tab is not Tab.SCREEN:
+                # A channel that nobody reads fills up, and then its server cannot end.
+                self._channels.close()
             took = time.monotonic() - started
             every = EVERY_S[focus.tab] if focus.row is not None else 60.0
             self._changed.wait(max(every, took * BUSY_SHARE))
@@ -79,7 +87,7 @@ class Looker(threading.Thread):
             case Tab.SCREEN:
                 return Look(row.id, tab, self._screen(ctx, row))
             case Tab.DIFF:
-                return Look(row.id, tab, looks.diff_of(row.agent), changes_of(row))
+                return Look(row.id, tab, looks.diff_of(row.agent, self._colours), changes_of(row))
             case Tab.TIMELINE:
                 return Look(row.id, tab, looks.timeline_of(ctx, row.agent))
             case Tab.HEALTH:

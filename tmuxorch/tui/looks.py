@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 from tmuxorch.adapters import git, processes, procfs, rundir
 from tmuxorch.core import view
 from tmuxorch.core.observation import Alive, Dead, Unknown
 from tmuxorch.core.view import describe_exit
 from tmuxorch.errors import TmuxorchError
-from tmuxorch.model import Agent, ProcessId, State
+from tmuxorch.model import Agent, ProcessId, State, Status
 from tmuxorch.service.context import Context
+from tmuxorch.tui.highlight import Highlighter
 from tmuxorch.tui.lines import Fact, Plain, TextLine, diff_lines
 from tmuxorch.tui.snapshot import Row
 
 DISK_LOOK_S = 0.5
+DIFF_MAX_BYTES = 10_000_000
 
 
-def diff_of(agent: Agent) -> list[TextLine]:
+def diff_of(agent: Agent, colours: Highlighter | None = None) -> list[TextLine]:
     """Commits, staged, unstaged and untracked against the base."""
     if not os.path.isdir(agent.worktree):
         return [Plain(f"its worktree {agent.worktree} is not there", "bad")]
@@ -31,7 +34,9 @@ def diff_of(agent: Agent) -> list[TextLine]:
         stat=False,
         color=False,
     )
-    lines = diff_lines(data.decode("utf-8", "replace"))
+    lines = diff_lines(data[:DIFF_MAX_BYTES].decode("utf-8", "surrogateescape"), colours)
+    if len(data) > DIFF_MAX_BYTES:
+        lines.append(Plain(f"and more; `tmuxorch diff {agent.name}` prints all of it", "label"))
     return lines or [Plain(f"nothing changed yet since {agent.base or agent.base_commit[:10]}")]
 
 
@@ -51,6 +56,8 @@ def describe_end(row: Row) -> str:
         return "it could not be saved for certain, so nothing was deleted; y says why"
     if row.state is State.EXITED:
         how = "it was stopped" if row.agent.stopped else f"it ended with {describe_exit(row.exit)}"
+        if row.status is Status.ENDED:
+            how = "it has ended, and how is not known"
         return f"{how}; R starts it again"
     if row.state is State.CREATING:
         return "its window is being made"
@@ -172,13 +179,15 @@ def _costs(members: Iterable[processes.Member]) -> list[TextLine]:
 def _disk(worktree: str) -> list[TextLine]:
     """The size of the worktree; a very large one is measured for half a second only."""
     total, files, deadline = 0, 0, time.monotonic() + DISK_LOOK_S
-    for directory, _, names in os.walk(worktree):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(directory, name)).st_size
-            except OSError:
-                continue
-            files += 1
+    todo = [worktree]
+    while todo:
+        with suppress(OSError), os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append(entry.path)
+                else:
+                    total += entry.stat(follow_symlinks=False).st_size
+                    files += 1
         if time.monotonic() > deadline:
             return [Fact("disk", f"more than {_megabytes(total)}")]
     return [Fact("disk", f"{_megabytes(total)} in {files} files")]

@@ -101,9 +101,9 @@ class Reader(threading.Thread):
         return stores.open_store_for_reading(self._state_dir)
 
     def _row(self, agent: Agent) -> Row:
-        fact, exit_ = look(self._state_dir, agent)
-        state, status = view.state_and_status(agent, fact, exit_)
-        return Row(agent, state, status, agent.exit or exit_)
+        seen = look(self._state_dir, agent)
+        state, status = view.state_and_status(agent, seen)
+        return Row(agent, state, status, agent.exit or view.exit_of(seen.ended))
 
     def _watcher(self) -> WatcherSeen:
         return self._observe_watcher(self._state_dir)

@@ -46,6 +46,17 @@ class Setting:
             self.environ, socket=self.socket, tmux_timeout_s=self.tmux_timeout_s, narrate=narrate
         )
 
+    def config_of(self, ctx: Context, repo: str) -> Config:
+        """For what must be possible whatever the agent's repository says."""
+        from tmuxorch.service.settings import load_for_person
+
+        return load_for_person(
+            paths.config_path(self.environ),
+            repo,
+            trusted=lambda digest: ctx.store.meta(f"trusted:{digest}") is not None,
+            tell=ctx.narrate,
+        )
+
     def load_config(self, ctx: Context, repo: str | None) -> Config:
         from tmuxorch import config as configuration
 

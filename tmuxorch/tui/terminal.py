@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from textual.app import App, SuspendNotSupported
@@ -29,12 +32,30 @@ class RealTerminal:
         stderr = subprocess.PIPE if "attach-session" in argv else None
         try:
             with self._app.suspend():
-                done = subprocess.run(
-                    list(argv), env=dict(environ), cwd=cwd, check=False, stderr=stderr
-                )
+                # What is raised in this block would leave the screen suspended for ever.
+                said = _run(argv, environ, cwd, stderr)
+                _come_to_front()
         except SuspendNotSupported:
             return "this terminal cannot be lent to another program"
-        except OSError as e:
-            return f"{argv[0]} cannot be run: {e.strerror}"
-        said = (done.stderr or b"").decode("utf-8", "replace").strip()
-        return said if done.returncode and said else ""
+        return said
+
+
+def _run(
+    argv: Sequence[str], environ: Mapping[str, str], cwd: str | None, stderr: int | None
+) -> str:
+    try:
+        done = subprocess.run(list(argv), env=dict(environ), cwd=cwd, check=False, stderr=stderr)
+    except (OSError, ValueError) as e:
+        return f"{argv[0]} cannot be run: {e}"
+    said = (done.stderr or b"").decode("utf-8", "replace").strip()
+    return said if done.returncode and said else ""
+
+
+def _come_to_front() -> None:
+    """A shell that was killed leaves its own group in front, and would stop us when we draw."""
+    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    try:
+        with suppress(OSError):
+            os.tcsetpgrp(0, os.getpgrp())
+    finally:
+        signal.signal(signal.SIGTTOU, before)

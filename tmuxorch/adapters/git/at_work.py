@@ -11,10 +11,10 @@ from tmuxorch.adapters import procfs
 from tmuxorch.adapters.git.call import CALLER
 from tmuxorch.adapters.process_table import ABSENT, Row, read_arguments, read_command, read_table
 from tmuxorch.adapters.processes import send_signal, wait_dead
-from tmuxorch.core.observation import Dead
 from tmuxorch.model import ProcessId
 
 TIDY_S = 3.0
+ENDING_S = 0.2
 # They read only, and may sit behind a pager for days.
 LOOKS = {
     *("blame", "cat-file", "check-ignore", "diff", "diff-files", "diff-index", "diff-tree"),
@@ -45,8 +45,8 @@ def can_see_files() -> bool:
 
 def _may_hold(row: Row, places: Sequence[str]) -> bool:
     if row.name.startswith("git") and _subcommand(read_arguments(row.pid)) not in LOOKS:
-        if row.cwd is None:  # another user's, or it ended while it was looked at
-            return not isinstance(procfs.observe_process(row.id), Dead)
+        if row.cwd is None:  # another user's; or it is just ending, and stands nowhere any more
+            return not wait_dead(row.id, ENDING_S)
         return _is_in(row.cwd, places)
     with suppress(*ABSENT):
         for fd in os.listdir(f"/proc/{row.pid}/fd") if procfs.LINUX else ():

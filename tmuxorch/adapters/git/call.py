@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from tmuxorch.adapters import procfs
 from tmuxorch.adapters.git.lockfiles import describe_lock
 from tmuxorch.adapters.run import Completed, Timeout, run
-from tmuxorch.errors import GitFailed, TmuxorchError
+from tmuxorch.errors import GitFailed, GitTooOld, TmuxorchError
 
+MINIMUM_VERSION = (2, 34)
+_INSTALL = f"install git {'.'.join(map(str, MINIMUM_VERSION))} or newer"
 LOOK_S = 120.0
 CHECKOUT_S = 3600.0
 # In the environment of every git that we start: whose it is, should we die before it does.
@@ -30,6 +34,23 @@ UNASKED = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "",  # git before 2.45 does not know the one above
 }
+
+
+def find_program() -> str:
+    """The git to run, by absolute path."""
+    program = shutil.which("git")
+    if program is None:
+        raise GitFailed(f"git was not found on the PATH; {_INSTALL}")
+    return os.path.abspath(program)
+
+
+def check_version() -> str:
+    """What `git --version` says, or `GitTooOld`."""
+    said = git("/", "--version").stdout.decode(errors="replace").strip()
+    numbers = re.search(r"(\d+)\.(\d+)", said)
+    if numbers and (int(numbers[1]), int(numbers[2])) < MINIMUM_VERSION:
+        raise GitTooOld(f"{said} is too old; {_INSTALL}")
+    return said
 
 
 def git(
@@ -74,7 +95,7 @@ def call_git(
             on_output=on_output,
         )
     except FileNotFoundError:
-        raise GitFailed("git was not found on the PATH; install git 2.34 or newer") from None
+        raise GitFailed(f"git was not found on the PATH; {_INSTALL}") from None
     except Timeout as late:
         raise GitFailed(f"git in {directory} was stopped: {late}") from None
 

@@ -72,9 +72,17 @@ class Checkout:
         return dict(pair.partition("\n")[::2] for pair in answer.split("\0") if pair)
 
     @property
-    def converts_lines(self) -> bool:
-        """Whether git is set to change line ends even of files that no attributes mention."""
-        return self._settings.get("core.autocrlf", "false") != "false"
+    def line_ends(self) -> str:
+        """What git is set to do with line ends of files that no attributes mention.
+
+        `false`: nothing; `input`: it keeps others than it finds; `true`: it writes others too.
+        """
+        crlf = self._settings.get("core.autocrlf", "false").lower()
+        if self._settings.get("core.eol", "").lower() == "crlf":
+            return "true"
+        return {"no": "false", "off": "false", "0": "false", "": "true", "input": "input"}.get(
+            crlf, "false" if crlf == "false" else "true"
+        )
 
     @property
     def attributes_files(self) -> tuple[str, ...]:

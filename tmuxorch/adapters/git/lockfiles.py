@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tmuxorch.adapters.gitdir import Repo
+from tmuxorch.core.literal import pasteable
 
 LOCK = ".lock"
 
@@ -68,6 +68,6 @@ def describe_lock(said: str) -> str:
         for lock in look_at(path):
             age_s = max(0, int(time.time() - lock.made_at))
             old = f"{age_s} s" if age_s < 120 else f"{age_s // 60} min"
-            how = f"rm {shlex.quote(path)}"
+            how = pasteable(["rm", path])
             return f" It is {old} old; if no git is at work there, delete it with `{how}`"
     return ""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from tmuxorch.adapters.git.branches import Commit
 from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, git, last_words
 from tmuxorch.adapters.git.worktrees import Worktree, list_worktrees
-from tmuxorch.adapters.gitdir import Repo, git_dir
-from tmuxorch.errors import GitFailed, MergeConflict, NoRepository
+from tmuxorch.adapters.gitdir import Repo, git_dir, read_line
+from tmuxorch.errors import GitFailed, GitTooOld, MergeConflict, NoRepository
 
 _FALSE = ("false", "no", "off", "0", "")
 # Neither the person's settings nor the branch's change what this one merge is: no squash, no
@@ -81,7 +81,10 @@ def merge_trees(repo: Repo, ours: str, theirs: str) -> str:
     asked = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
     done = git(repo.root, *asked, ok=(0, 1, 128, 129), timeout_s=CHECKOUT_S)
     if done.returncode == 129:
-        raise GitFailed("merging needs git 2.38 or newer; nothing was changed")
+        raise GitTooOld(
+            "merging what has diverged needs git 2.38 or newer; nothing was changed: rebase its "
+            "branch in its worktree, then merge it"
+        )
     tree, *clashing = os.fsdecode(done.stdout).rstrip("\0").split("\0")
     if done.returncode == 0:
         return tree
@@ -201,9 +204,8 @@ def _is_rebasing(worktree: Worktree, branch: str) -> bool:
         return False
     for state in ("rebase-merge", "rebase-apply"):
         try:
-            with open(f"{own}/{state}/head-name", "rb") as file:
-                if os.fsdecode(file.read().strip()) == f"refs/heads/{branch}":
-                    return True
+            if read_line(f"{own}/{state}/head-name").strip() == f"refs/heads/{branch}":
+                return True
         except OSError:
             continue
     return False

@@ -2,7 +2,7 @@
 
 The directory is walked once. A file that git itself compared, and whose times, inode and size
 are still those that git noted, is as git says; all others are read. Where attributes or
-settings let git store other bytes than a file has, its word is not taken at all.
+settings let git store or write other bytes than a file has, its word is not taken at all.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from tmuxorch.adapters.git.checkout import Checkout
 from tmuxorch.adapters.git.index_file import Index, IndexEntry, Unreadable, read_index
 from tmuxorch.adapters.treewalk import SEALED, Found, walk
 
 LINK, SUBMODULE = 0o120000, 0o160000
-CONVERTING = re.compile(rb"text|eol|crlf|filter|ident|working-tree-encoding|\[attr\]")
+KEEPING = re.compile(rb"text|eol|crlf|filter|ident|working-tree-encoding|\[attr\]")
+WRITING = re.compile(rb"eol|crlf|filter|ident|working-tree-encoding|\[attr\]")
 ATTRIBUTES = ".gitattributes"
 ATTRIBUTES_MAX = 1 << 20
 TEMPORARY = "tmuxorch-"
@@ -32,10 +33,11 @@ READ_S = 3600.0
 class Survey:
     """What a fresh checkout of the commit would have wrong.
 
-    `kept` is all it would lack or have otherwise: files, links, and directories that are empty
-    or have permissions of their own; `changed` are those of them that the commit has too,
-    `untouched` those of these that are as they were when the worktree was made. `same` is what
-    it would bring back byte for byte, `gone` what it would bring and is not there. `nested`
+    `same` are files with the very bytes of the commit and the usual permissions; `kept` is all
+    else that is there: files, links, and directories that are empty or have permissions of
+    their own. `changed` are files of the commit that a checkout would write otherwise,
+    `untouched` those of them that are as they were when the worktree was made; `gone` are those
+    that are not there. `nested`
     are directories with a `.git`, `special` FIFOs, sockets and devices, `sealed` directories
     that could not be read, `moved` submodules at another commit in the index. `times` tells of
     everything when it last changed, by a clock that nobody can set. `usual` are the permissions
@@ -56,10 +58,17 @@ class Survey:
     usual: int = 0o644
 
 
-def survey(checkout: Checkout, commit: str | None, *, index: Index | None = None) -> Survey:
+def survey(
+    checkout: Checkout,
+    commit: str | None,
+    *,
+    index: Index | None = None,
+    scratch: str | None = None,
+) -> Survey:
     """Walk the directory and compare; GitFailed if git cannot say what the commit has.
 
-    `index` stands in for the checkout's own where that one is not to be had.
+    `index` stands in for the checkout's own where that one is not to be had. In `scratch` files
+    may be written for a moment, by default in git's directory.
     """
     index = index or observe_index(checkout, commit)
     blobs = observe_blobs(checkout, commit, index)
@@ -79,15 +88,19 @@ def survey(checkout: Checkout, commit: str | None, *, index: Index | None = None
         elif path != ".git" or not stat.S_ISREG(facts.st_mode):
             _sort_file(seen, found, known=blob is not None)
     doubted = seen.doubted
-    converts = _may_convert(checkout, seen, index)
-    if converts:
+    converting = _observe_converting(checkout, seen, index)
+    if converting:
         doubted, seen.same = [*doubted, *seen.same], []
-    for found, equal in _compare(checkout, commit, doubted, blobs, converts=converts):
-        if equal:
+    for found in doubted:
+        oid = blobs[found.path].oid
+        if hash_file(f"{checkout.top}/{found.path}", found.stat, oid) == oid:
             seen.same.append(found)
         else:
             seen.kept[found.path] = found.stat
             seen.changed.append(found.path)
+    if Conversion.WRITING in converting and commit is not None:
+        tracked = [*(f.path for f in seen.same), *seen.changed]
+        seen.changed = _changed(checkout, commit, tracked, seen, scratch or checkout.own)
     same = tuple(found.path for found in seen.same)
     there = seen.kept.keys() | set(same)
     return Survey(
@@ -238,61 +251,72 @@ def _is_as_noted(
     )
 
 
-def _may_convert(checkout: Checkout, seen: _Seen, index: Index) -> bool:
-    """Whether anything lets git keep other bytes than the files have."""
-    if checkout.converts_lines:
-        return True
+class Conversion(Enum):
+    """What git may be set to do: keep other bytes than a file has, write others than it kept."""
+
+    KEEPING = auto()
+    WRITING = auto()
+
+
+def _observe_converting(checkout: Checkout, seen: _Seen, index: Index) -> set[Conversion]:
+    found = set()
+    if checkout.line_ends != "false":
+        found.add(Conversion.KEEPING)
+    if checkout.line_ends == "true":
+        found.add(Conversion.WRITING)
     inside = {path for path in index.entries if path.endswith(ATTRIBUTES)}
     inside.update(path for path in seen.kept if path.endswith(ATTRIBUTES))
     for path in (*(f"{checkout.top}/{path}" for path in inside), *checkout.attributes_files):
         try:
             with open(_open_plain(path), "rb") as file:
-                if CONVERTING.search(file.read(ATTRIBUTES_MAX)):
-                    return True
+                said = file.read(ATTRIBUTES_MAX)
         except FileNotFoundError:
-            if path.startswith(checkout.top):
-                return True  # the commit has it, and what it says there counts as well
+            # The commit has it, and what it says there counts as well.
+            said = b"filter" if path.startswith(f"{checkout.top}/") else b""
         except OSError:
-            return True
-    return False
+            said = b"filter"
+        if KEEPING.search(said):
+            found.add(Conversion.KEEPING)
+        if WRITING.search(said):
+            found.add(Conversion.WRITING)
+    return found
 
 
-def _compare(
-    checkout: Checkout,
-    commit: str | None,
-    found: Iterable[Found],
-    blobs: Mapping[str, IndexEntry],
-    *,
-    converts: bool,
-) -> Iterator[tuple[Found, bool]]:
-    """Each file with whether a checkout would write the bytes that it has."""
-    others = []
-    for one in found:
-        oid = blobs[one.path].oid
-        if hash_file(f"{checkout.top}/{one.path}", one.stat, oid) == oid:
-            yield one, True
-        else:
-            others.append(one)
-    if not converts or commit is None:
-        yield from ((one, False) for one in others)
-    elif others:
-        with _written(checkout, commit, [one.path for one in others]) as fresh:
-            for one in others:
-                yield one, _is_same(f"{checkout.top}/{one.path}", f"{fresh}/{one.path}")
-
-
-@contextmanager
-def _written(checkout: Checkout, commit: str, paths: Iterable[str]) -> Iterator[str]:
-    """A directory with what git itself would write: line ends, `$Id$` and encodings as set."""
-    with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=checkout.own) as directory:
+def _changed(
+    checkout: Checkout, commit: str, tracked: list[str], seen: _Seen, scratch: str
+) -> list[str]:
+    """Those that a checkout would write otherwise; its line ends, `$Id$` and encodings count."""
+    names = _written_otherwise(checkout, tracked)
+    others = [path for path in seen.changed if path not in names]
+    if not names:
+        return others
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=scratch) as directory:
         # No files of the worktree there, so that only attributes of the commit count.
         fresh = Checkout(f"{directory}/files", checkout.own)
         os.mkdir(fresh.top)
         env = {"GIT_INDEX_FILE": f"{directory}/index"}
         fresh.ask("read-tree", commit, env=env)
-        names = os.fsencode("".join(f"{path}\0" for path in paths))
-        fresh.ask("checkout-index", "-q", "-z", "--stdin", stdin=names, env=env, timeout_s=READ_S)
-        yield fresh.top
+        stdin = os.fsencode("".join(f"{path}\0" for path in sorted(names)))
+        fresh.ask("checkout-index", "-q", "-z", "--stdin", stdin=stdin, env=env, timeout_s=READ_S)
+        for path in names:
+            if not is_same(f"{checkout.top}/{path}", f"{fresh.top}/{path}"):
+                others.append(path)
+                if path not in seen.kept:
+                    seen.kept[path] = os.lstat(f"{checkout.top}/{path}")
+    seen.same = [found for found in seen.same if found.path not in seen.kept]
+    return others
+
+
+def _written_otherwise(checkout: Checkout, paths: list[str]) -> set[str]:
+    """Those whose attributes, or the settings, make git write other bytes than it keeps."""
+    if checkout.line_ends == "true":
+        return set(paths)
+    stdin = os.fsencode("".join(f"{path}\0" for path in paths))
+    asked = ("check-attr", "-z", "--stdin", "eol", "ident", "working-tree-encoding", "filter")
+    answer = os.fsdecode(checkout.ask(*asked, stdin=stdin, timeout_s=READ_S).stdout).split("\0")
+    records = zip(answer[::3], answer[1::3], answer[2::3], strict=False)
+    plain = ("unspecified", "unset", "lf")
+    return {path for path, _, value in records if value not in plain}
 
 
 def hash_file(path: str, facts: os.stat_result, like: str) -> str | None:
@@ -311,7 +335,7 @@ def hash_file(path: str, facts: os.stat_result, like: str) -> str | None:
         return None
 
 
-def _is_same(one: str, other: str) -> bool:
+def is_same(one: str, other: str) -> bool:
     try:
         with open(_open_plain(one), "rb") as left, open(_open_plain(other), "rb") as right:
             while (chunk := left.read(1 << 20)) == right.read(1 << 20):

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tmuxorch.adapters.git.call import git
 from tmuxorch.adapters.treewalk import walk
+from tmuxorch.errors import CannotSave
+from tmuxorch.reading import read_regular
 
 OID = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 # Files of a worktree's git directory that name commits: MERGE_HEAD and its like, the steps of
@@ -49,8 +51,16 @@ def _states(own: str) -> Iterator[bytes]:
     for name in os.listdir(own):
         if name.startswith(STATES) or name.endswith("_HEAD"):
             for path in files_below(f"{own}/{name}"):
-                with open(path, "rb") as file:
-                    yield file.read(STATE_MAX)
+                # A FIFO or a link to nowhere names no commit.
+                if os.path.isfile(path):
+                    yield _read(path)
+
+
+def _read(path: str) -> bytes:
+    try:
+        return read_regular(path, limit=STATE_MAX)
+    except OSError as error:
+        raise CannotSave(f"{path} could not be read: {error.strerror}") from None
 
 
 def files_below(path: str) -> Iterator[str]:

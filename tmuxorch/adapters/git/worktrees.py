@@ -165,10 +165,12 @@ def discard_worktree(repo: Repo, path: str, *, reason: str, trash: str) -> None:
     if is_ours(repo, path, reason):
         moved = _move_away(path, trash)
         forget_worktree(repo, path, reason=reason)
-        if os.path.lexists(moved):
-            delete_directory(moved)
+        if moved == path and os.path.lexists(path):
+            delete_directory(path)
     else:
         _remove_traces(repo, path, reason)
+    if os.path.lexists(trash):
+        delete_directory(trash)
 
 
 def is_ours(repo: Repo, path: str, reason: str) -> bool:

@@ -65,7 +65,7 @@ class Ask(ModalScreen[bool]):
     def learn(self, facts: Sequence[TextLine] | None) -> None:
         """The facts are known now."""
         self._facts = facts
-        if not self._open:
+        if not self._open or not self.query(KeyBar):  # its parts go before it is told
             return
         shown = (
             facts if facts is not None else [Plain("looking at what is at stake\u2026", "label")]

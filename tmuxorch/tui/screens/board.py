@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from tmuxorch.core.literal import first_line, literal
-from tmuxorch.model import AgentId, State
+from tmuxorch.model import AgentId, State, Status
 from tmuxorch.tui import keys
 from tmuxorch.tui.board import count_statuses, lines_of, visible_rows
 from tmuxorch.tui.jobs import JobDone, Jobs, JobStepped
@@ -34,6 +34,10 @@ _BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]
 
 class Arrived(Message):
     """Something is in the app's mailboxes."""
+
+
+class Coloured(Message):
+    """Code that is shown plainly has colours now."""
 
 
 @dataclass
@@ -116,15 +120,15 @@ class BoardScreen(Screen[None]):
         """A sentence when an agent ended by itself."""
         from tmuxorch.core.view import describe_exit
 
-        if before is None or before.state is not State.RUNNING or not row.ended:
+        if before is None or not _ran(before) or _ran(row) or not row.ended:
             return
         if row.agent.stopped or row.id in self.steps:
             return
         if row.state is State.LOST:
             self.say(f"{row.agent.name} is lost: its tmux server has gone", "warning")
-        elif row.exit is not None and row.exit.code == 0:
+        elif row.status is Status.DONE:
             self.say(f"{row.agent.name} has finished; Enter shows what it left")
-        else:
+        elif row.status is Status.CRASHED:
             self.say(f"{row.agent.name} crashed: {describe_exit(row.exit)}", "warning")
 
     def _take_look(self, look: Look) -> None:
@@ -143,6 +147,10 @@ class BoardScreen(Screen[None]):
         follow = self.tab in (Tab.SCREEN, Tab.TIMELINE)
         self.query_one("#view", TextView).show(lines, follow=follow, fresh=about != self._shown)
         self._shown = about
+
+    def on_coloured(self) -> None:
+        for view in self.app.screen.query(TextView):
+            view.refresh()
 
     def on_job_stepped(self, message: JobStepped) -> None:
         word = literal(message.step.split(" ")[0])
@@ -205,13 +213,13 @@ class BoardScreen(Screen[None]):
             self._show(self._welcome())
 
     def _update_bars(self, where: str | None) -> None:
-        place = literal(os.path.basename(where)) if where else "all repositories"
+        place = os.path.basename(where) if where else "all repositories"
         scope = [r for r in self.snapshot.rows if where is None or r.agent.repo == where]
         self.query_one(Headline).tell(
             place if self.orch.setting.title == "tmuxorch" else self.orch.setting.title,
             count_statuses(scope),
             self.snapshot.watcher,
-            literal(self.snapshot.trouble),
+            self.snapshot.trouble,
             len(self.marked),
         )
         row = self.row
@@ -268,3 +276,8 @@ class BoardScreen(Screen[None]):
         shown = "\n".join(literal(line) for line in sentence.split("\n")[:12])
         timeout = 12 if severity == "error" else 6
         self.notify(shown, severity=severity, timeout=timeout, markup=False)
+
+
+def _ran(row: Row) -> bool:
+    """Whether it runs as far as anybody could say; an end is told once its manner is known."""
+    return row.state is State.RUNNING or row.status is Status.ENDED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
@@ -153,9 +154,9 @@ class MainScreen(Deeds):
         if (row := self.row) is not None:
             from tmuxorch.tui import looks
 
-            agent = row.agent
+            agent, colours = row.agent, self.orch.colours
             self._open_page(
-                f"{agent.name}: work since {agent.base}", lambda _: looks.diff_of(agent)
+                f"{agent.name}: work since {agent.base}", lambda _: looks.diff_of(agent, colours)
             )
 
     def action_why(self) -> None:
@@ -234,7 +235,7 @@ class MainScreen(Deeds):
             self.say(f"the worktree {worktree} is not there", "warning")
             return
         environ = self.orch.setting.environ
-        shell = environ.get("SHELL") or "/bin/sh"
+        shell = shutil.which(environ.get("SHELL", ""), path=environ.get("PATH")) or "/bin/sh"
         said = self.orch.terminal.lend([shell], environ, cwd=worktree)
         if said:
             self.say(said, "warning")

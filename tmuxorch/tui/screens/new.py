@@ -41,7 +41,7 @@ class NewWorker(ModalScreen[Wish | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="new"):
-            yield Title(f"New worker in {literal(os.path.basename(self._repo))}")
+            yield Title(f"New worker in {os.path.basename(self._repo)}")
             yield Paper(id="task")
             with Horizontal(classes="fields"):
                 yield from self._field("agent")
@@ -80,7 +80,7 @@ class NewWorker(ModalScreen[Wish | None]):
     def learn(self, facts: FormFacts) -> None:
         """What can be chosen is known now."""
         self._facts = facts
-        if not self._open:
+        if not self._open or not self.query(KeyBar):  # its parts go before it is told
             return
         self._agents = facts.agents
         agent, base = self.query_one("#agent", Input), self.query_one("#base", Input)

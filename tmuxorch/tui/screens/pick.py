@@ -53,7 +53,8 @@ class Pick(ModalScreen[T | None], Generic[T]):
 
     def learn(self, items: Sequence[T]) -> None:
         """These are the lines now; the highlight stays where it was."""
-        if not self._open:  # only after it is open does anybody look anything up
+        # Only after it is open does anybody look anything up; its parts go before it is told.
+        if not self._open or not self.query(OptionList):
             return
         options = self.query_one(OptionList)
         at = options.highlighted or 0

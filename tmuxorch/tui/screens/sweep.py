@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
+from tmuxorch.core.literal import shown
 from tmuxorch.core.sizes import human_size
 from tmuxorch.service.sweep import Orphan
 from tmuxorch.tui import actions
@@ -104,7 +105,7 @@ class SweepScreen(Pick[Orphan]):
         if outcome.names:
             self.notify(f"cleared away {len(outcome.names)}", markup=False)
         for failure in outcome.failures[:3]:
-            self.notify(failure, severity="error", markup=False)
+            self.notify(shown(failure), severity="error", markup=False)
         self._look()
 
 

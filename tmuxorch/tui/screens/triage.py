@@ -10,7 +10,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from tmuxorch.core.literal import literal
 from tmuxorch.tui.actions import AtStake
 from tmuxorch.tui.lines import Plain, TextLine
 from tmuxorch.tui.looks import describe_end
@@ -43,7 +42,7 @@ class Triage(ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Title(f"{literal(self._row.agent.name)}: {self._row.status}")
+            yield Title(f"{self._row.agent.name}: {self._row.status}")
             yield TextView(classes="facts")
             yield KeyBar()
 
@@ -58,7 +57,7 @@ class Triage(ModalScreen[str]):
     def learn(self, stake: AtStake | None, last: Sequence[str]) -> None:
         """What it left is known now."""
         self._found = (stake, last)
-        if not self._open:
+        if not self._open or not self.query(KeyBar):  # its parts go before it is told
             return
         end = describe_end(self._row).partition(";")[0]
         lines: list[TextLine] = [Plain(f"{end}.")]

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
 
-from tmuxorch.core.literal import literal_lines
+from tmuxorch.core.literal import is_plain_text
 from tmuxorch.tui.screens.ask import Title
 from tmuxorch.tui.widgets.bars import KeyBar
 
@@ -32,7 +32,8 @@ class Paper(TextArea):
         self._draft = ""
 
     def remember(self, earlier: Sequence[str]) -> None:
-        self._earlier = ["\n".join(literal_lines(text)) for text in earlier]
+        # What is not seen as it is would be handed in as something else than was seen.
+        self._earlier = [text for text in earlier if is_plain_text(text)]
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key == "enter":

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tmuxorch.core.literal import literal
 from tmuxorch.model import Status
 from tmuxorch.tui.board import SIGNS
 from tmuxorch.tui.snapshot import WatcherSeen
@@ -21,6 +22,10 @@ from tmuxorch.tui.widgets.ink import ink, wash
 Part = tuple[str, str]
 # A key, words for it, and its action.
 Key = tuple[str, str, str]
+
+
+def _literal(parts: Sequence[Part]) -> tuple[Part, ...]:
+    return tuple((literal(text), style) for text, style in parts)
 
 
 class Bar(Widget):
@@ -37,8 +42,9 @@ class Bar(Widget):
         self._right: tuple[Part, ...] = ()
 
     def show(self, parts: Sequence[Part], right: Sequence[Part] = ()) -> None:
-        if (tuple(parts), tuple(right)) != (self._parts, self._right):
-            self._parts, self._right = tuple(parts), tuple(right)
+        shown = _literal(parts), _literal(right)
+        if shown != (self._parts, self._right):
+            self._parts, self._right = shown
             self.refresh()
 
     @property
