@@ -87,12 +87,18 @@ class Life:
         self.world.age_locks()
         for args in (["watch", "--once"], ["watch", "--once"], ["doctor", "--repair"]):
             self.runner.run(*args)
-        swept = self.runner.run("sweep", "--apply", "--json")
-        for find in json.loads(swept.printed) if swept.status == 0 else ():
-            # A lock that may be somebody else's is shown with the command to paste.
-            if str(find.get("path", "")).endswith(".lock") and not find["done"]:
-                self.note(f"taken away by hand: {find}")
-                Path(find["path"]).unlink(missing_ok=True)
+        if self._take_reported_locks(self.runner.run("sweep", "--apply", "--json")):
+            self.runner.run("watch", "--once")
+            self.runner.run("sweep", "--apply", "--json")
+
+    def _take_reported_locks(self, swept: Command) -> bool:
+        """Do by hand what the sweep says a person has to: a lock may be somebody else's."""
+        finds = json.loads(swept.printed) if swept.printed else []
+        locks = [f for f in finds if str(f.get("path", "")).endswith(".lock") and f.get("command")]
+        for find in locks:
+            self.note(f"taken away by hand: {find}")
+            Path(find["path"]).unlink(missing_ok=True)
+        return bool(locks)
 
     def _reap(self) -> None:
         """A server that crashed by itself is as good as killed, and counted apart."""
