@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import World
+from tests.conftest import World, wait_for
 from tests.hostile_kit import ODD, PLANTS, Kit
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.context import open_context
@@ -99,3 +99,39 @@ def look_as_the_screen_does(world: World) -> None:
                 looks.diff_of(agent)
     finally:
         ctx.store.close()
+
+
+@pytest.mark.parametrize("plant", ODD)
+def test_the_watcher_leaves_a_worker_alone_whose_dot_git_is_not_ours(
+    world: World, plant: str
+) -> None:
+    kit = Kit.make(world.directory, world.environ)
+    go = world.directory / "go"
+    script = f"while ! [ -e {go} ]; do sleep 0.05; done"
+    made = world.new("-n", "w", "--", "sh", "-c", script)
+    top = Path(made["worktree"])
+    (world.home / "config.toml").write_text('[cleanup]\ndead = "always"\n')
+    PLANTS[plant](kit, top)
+    go.touch()
+    wait_for(lambda: "done" in world.run("ls").stdout, what="the agent's end")
+    world.run("watch", "--once")
+    assert [row["name"] for row in world.json("ls")] == ["w"], "kept for review"
+    assert "does not lead to" in world.run("why", "w").stdout
+    assert kit.sung == []
+
+
+def test_a_worktree_that_became_a_link_is_never_followed(world: World) -> None:
+    made = world.new("-n", "w", *SLEEP)
+    top = Path(made["worktree"])
+    elsewhere = world.directory / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious").write_text("mine\n")
+    top.rename(world.directory / "moved")
+    top.symlink_to(elsewhere)
+    before = picture(elsewhere)
+    for command in (*LOOKS, ("stop", "NAME"), ("watch", "--once"), ("rm", "-y", "NAME")):
+        done = world.run(*("w" if word == "NAME" else word for word in command), ok=False)
+        assert done.returncode in (0, 1), f"{command}: {done.stderr}"
+        assert picture(elsewhere) == before, command
+    assert done.returncode == 1, "what is not the worktree that was made is not removed"
+    assert top.is_symlink()
