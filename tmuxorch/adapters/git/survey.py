@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from tmuxorch.adapters.git.checkout import Checkout
+from tmuxorch.adapters.git.checkout import STAGED, Checkout
 from tmuxorch.adapters.git.index_file import Index, IndexEntry, Unreadable, read_index
 from tmuxorch.adapters.treewalk import SEALED, Found, walk
 
@@ -181,8 +181,7 @@ def observe_blobs(checkout: Checkout, commit: str | None, index: Index) -> dict[
         return {}
     if not index.entries or index.conflicts:
         return dict(_list_tree(checkout, commit))
-    asked = ("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", commit)
-    answer = os.fsdecode(checkout.ask(*asked).stdout)
+    answer = os.fsdecode(checkout.ask(*STAGED, commit).stdout)
     if not answer:
         return index.entries
     blobs = dict(index.entries)
@@ -295,7 +294,7 @@ def _changed(
         return others
     with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=scratch) as directory:
         # No files of the worktree there, so that only attributes of the commit count.
-        fresh = Checkout(f"{directory}/files", checkout.own)
+        fresh = Checkout(f"{directory}/files", checkout.own, checkout.foreign)
         os.mkdir(fresh.top)
         env = {"GIT_INDEX_FILE": f"{directory}/index"}
         fresh.ask("read-tree", commit, env=env)
