@@ -121,7 +121,7 @@ def old_save(shop: Workshop) -> tuple[Agent, HistoryEntry, Look, list[str]]:
         special,
         nested=[Special(path=NESTED, parents=(inner,))],
         files=[".env", "build", f"{NESTED}/.git/config"],
-        notes=["MERGE_HEAD", "MERGE_MSG", "MERGE_MODE"],
+        notes=["AUTO_MERGE", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE"],
     )
     assert legacy_saves.is_old(entry)
     return agent, entry, before, [lost, inner]
@@ -139,7 +139,7 @@ def looked(shop: Workshop, top: Path) -> Look:
             ("log", "--format=%H"),
             ("ls-files", "-s", "-v"),
             ("status", "--porcelain=v2"),
-            ("fsck",),
+            ("fsck", "--no-dangling"),
         )
     ]
     return replace(look, files=files, head=look.head + "\n".join(told))
@@ -284,7 +284,7 @@ def test_an_archive_that_leads_elsewhere_is_refused(
 ) -> None:
     entry = with_members(shop, members)
     held = shop.sh(shop.repo, "for-each-ref")
-    with pytest.raises(CannotRestore):
+    with pytest.raises(CannotRestore, match="stays as it is"):
         shop.restore(entry)
     assert shop.ctx.store.history_entry(entry.id) == entry
     assert shop.sh(shop.repo, "for-each-ref") == held
