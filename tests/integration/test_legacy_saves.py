@@ -81,6 +81,19 @@ def work(shop: Workshop, top: Path) -> list[str]:
     return [lost, *work_inside(shop, top / NESTED)]
 
 
+def test_line_ends_of_gits_making_come_back(shop: Workshop) -> None:
+    shop.commit(shop.repo, ".gitattributes", "*.bat eol=crlf\n")
+    shop.commit(shop.repo, "win.bat", "one\n")
+    agent = shop.worker()
+    top = Path(agent.worktree)
+    write(top / "new.txt")
+    before = shop.look(top)
+    assert before.files[b"win.bat"][1] == b"one\r\n"
+    entry = old_saves.remove(shop, agent, Special())
+    shop.restore(entry)
+    assert shop.look(top) == before
+
+
 def work_inside(shop: Workshop, top: Path) -> list[str]:
     top.mkdir(parents=True)
     shop.sh(top, "init", "-q")
