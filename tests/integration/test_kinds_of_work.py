@@ -607,3 +607,10 @@ def test_a_log_alone_keeps_a_worker_from_being_called_clean(shop: Workshop) -> N
     stake = removal.observe_stake(agent)
     assert stake is not None
     assert [commit.title for commit in stake.dropped] == ["write dropped.txt"]
+
+
+def test_a_link_is_no_change_where_git_makes_line_ends(shop: Workshop) -> None:
+    shop.sh(shop.repo, "config", "core.autocrlf", "true")
+    stake = removal.observe_stake(shop.worker())
+    assert stake is not None
+    assert stake.empty, describe(stake)

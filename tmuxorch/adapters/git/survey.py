@@ -99,16 +99,17 @@ def survey(
             seen.kept[found.path] = found.stat
             seen.changed.append(found.path)
     if Conversion.WRITING in converting and commit is not None:
-        tracked = [*(f.path for f in seen.same), *seen.changed]
+        there = {**{f.path: f.stat for f in seen.same}, **{p: seen.kept[p] for p in seen.changed}}
+        tracked = [path for path, facts in there.items() if stat.S_ISREG(facts.st_mode)]
         seen.changed = _changed(checkout, commit, tracked, seen, scratch or checkout.own)
     same = tuple(found.path for found in seen.same)
-    there = seen.kept.keys() | set(same)
+    known = seen.kept.keys() | set(same)
     return Survey(
         kept=seen.kept,
         changed=frozenset(seen.changed),
         untouched=frozenset(p for p in seen.changed if seen.kept[p].st_ctime_ns < made_ns),
         same=same,
-        gone=tuple(p for p, b in blobs.items() if p not in there and b.mode != SUBMODULE),
+        gone=tuple(p for p, b in blobs.items() if p not in known and b.mode != SUBMODULE),
         nested=tuple(sorted(seen.nested)),
         special=tuple(seen.special),
         sealed=frozenset(seen.sealed),
