@@ -133,6 +133,7 @@ def _files(
         path
         for path, facts in found.kept.items()
         if path not in found.changed
+        and path not in found.index.entries  # as git itself wrote it, with other line ends
         and path not in seen
         and not _is_dull(facts, found, path)
         and not path.startswith(inside)
