@@ -607,3 +607,14 @@ def test_a_log_alone_keeps_a_worker_from_being_called_clean(shop: Workshop) -> N
     stake = removal.observe_stake(agent)
     assert stake is not None
     assert [commit.title for commit in stake.dropped] == ["write dropped.txt"]
+
+
+def test_what_was_restored_is_as_much_at_stake_as_it_was(shop: Workshop) -> None:
+    agent = shop.worker()
+    write(Path(agent.worktree) / "README", "")
+    again = shop.restore(shop.remove(agent))
+    stake = removal.observe_stake(again)
+    assert stake is not None
+    assert stake.unstaged == ("README",)
+    last = shop.restore(shop.remove(again))
+    assert (Path(last.worktree) / "README").read_bytes() == b""

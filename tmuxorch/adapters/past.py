@@ -39,6 +39,14 @@ class Past:
         """Every repository that a removed agent worked in."""
         return [row["repo"] for row in self._read("SELECT DISTINCT repo FROM history")]
 
+    def old_saves(self) -> list[AgentId]:
+        """Those whose save is a snapshot under a ref, oldest first."""
+        rows = self._read(
+            "SELECT id FROM history WHERE salvage_ref IS NOT NULL"
+            " AND (archive IS NULL OR archive LIKE '%.tar') ORDER BY seq"
+        )
+        return [row["id"] for row in rows]
+
     def left_branches(self) -> list[LeftBranch]:
         """The branches of our own making, each as the last agent on it left it."""
         rows = self._read(

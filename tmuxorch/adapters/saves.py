@@ -120,15 +120,15 @@ def copy_entries(source: str, target: str, entries: Iterable[tuple[str, int]]) -
     cannot be copied: sockets and devices. Raises OSError.
     """
     left, directories = [], []
-    with _Tree(source) as old, _Tree(target) as new:
+    with Tree(source) as old, Tree(target) as new:
         for path, mode in entries:
             parent, _, name = path.rpartition("/")
             to = new.open(parent, make=True)
             if stat.S_ISDIR(mode):
-                _make_directory(to, name)
+                make_directory(to, name)
                 directories.append((path, mode))
                 continue
-            _clear(to, name)
+            clear(to, name)
             if stat.S_ISREG(mode):
                 _copy_file(old.open(parent), to, name, mode)
             elif stat.S_ISLNK(mode):
@@ -168,14 +168,14 @@ def copy_tree(source: str, target: str, *, skip: Iterable[str] = (), link: str =
             shutil.copy2(f"{source}/{path}", f"{target}/{path}", follow_symlinks=False)
 
 
-class _Tree:
+class Tree:
     """Directories below a top, opened one name at a time so that no link is followed."""
 
     def __init__(self, top: str) -> None:
         self._top = os.open(top, DIRECTORY)
         self._path, self._fd = "", self._top
 
-    def __enter__(self) -> _Tree:
+    def __enter__(self) -> Tree:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -198,7 +198,7 @@ class _Tree:
             self._leave()
         for name in rest.split("/") if rest else ():
             if make:
-                _make_directory(self._fd, name)
+                make_directory(self._fd, name)
             inner = os.open(name, DIRECTORY, dir_fd=self._fd)
             if self._fd != self._top:
                 os.close(self._fd)
@@ -207,7 +207,7 @@ class _Tree:
         return self._fd
 
 
-def _make_directory(parent: int, name: str) -> None:
+def make_directory(parent: int, name: str) -> None:
     """Make it, or make it writable, in the place of anything else of that name."""
     try:
         facts = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -221,7 +221,7 @@ def _make_directory(parent: int, name: str) -> None:
         os.chmod(name, stat.S_IMODE(facts.st_mode) | 0o700, dir_fd=parent)
 
 
-def _clear(parent: int, name: str) -> None:
+def clear(parent: int, name: str) -> None:
     try:
         os.unlink(name, dir_fd=parent)
     except FileNotFoundError:

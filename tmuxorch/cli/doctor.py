@@ -13,7 +13,7 @@ from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
 from tmuxorch.errors import TmuxorchError
-from tmuxorch.service import doctor, repair
+from tmuxorch.service import doctor, repair, sweep
 from tmuxorch.service.doctor import Check
 
 
@@ -59,6 +59,10 @@ def _repair(session: Session) -> None:
     if aside:
         session.narrate(f"the damaged store was moved to {aside}")
     repair.mend_repositories(session.ctx)
+    for orphan in sweep.convert_old_saves(session.ctx, set()):
+        session.narrate(
+            f"{orphan.name}: {'its save was made anew' if orphan.done else orphan.reason}"
+        )
     for agent in repair.rebuild(session.ctx):
         session.narrate(f"{agent.name} is recorded again, as {agent.state}")
 

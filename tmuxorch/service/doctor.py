@@ -106,6 +106,9 @@ def check_orphans(ctx: Context) -> Iterator[Check]:
         if orphan.kind is sweep.Thing.FILE and orphan.repo is not None:
             how = orphan.command or "`tmuxorch doctor --repair` clears it"
             yield Check("repository", False, f"{orphan.path}: {orphan.reason}; {how}")
+    if old := sum(o.kind is sweep.Thing.HISTORY for o in found):
+        detail = f"{old} of an older kind, which a push of all refs publishes"
+        yield Check("saves", False, f"{detail}; `tmuxorch doctor --repair` makes them anew")
     if not found:
         yield Check("orphans", True, "none")
         return

@@ -314,7 +314,7 @@ class Health:
         try:
             for orphan in sweep.sweep_safe(ctx, self._unswept):
                 did = "swept" if orphan.done else "could not sweep"
-                what, why = f"{did} {orphan.path}", orphan.reason
+                what, why = f"{did} {orphan.name}", orphan.reason
                 ctx.store.note(what, why)
                 self.tell(Deed("", "tmuxorch", what, why))
         finally:

@@ -79,7 +79,8 @@ def restore(
 
 def branch_start(manifest: Manifest, was: str) -> str:
     """Where the worker's branch `was` at the save."""
-    start = (manifest.head if manifest.branch == was else manifest.tip) or manifest.head
+    here = manifest.head if manifest.branch == was else manifest.tip
+    start = here or manifest.head or manifest.tip
     if start is None:
         raise CannotRestore("no commit was saved that its branch could start from")
     return start

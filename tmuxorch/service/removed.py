@@ -7,7 +7,7 @@ import os
 from tmuxorch.adapters import git
 from tmuxorch.adapters.git.deletion import delete_directory
 from tmuxorch.errors import AmbiguousName, NoRepository, UnknownName
-from tmuxorch.service import salvage
+from tmuxorch.service import legacy_saves, salvage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def expired(ctx: Context, keep_days: int) -> Iterator[HistoryEntry]:
 
 def observe_unmerged(entry: HistoryEntry) -> str | None:
     """What would be lost with the entry's save, in words; None if all of it is elsewhere."""
+    if legacy_saves.is_old(entry):
+        return "whatever is in it: it is of an older kind"
     if entry.archive is None or not os.path.exists(entry.archive):
         return None
     try:

@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from tmuxorch.adapters import git, procfs
 from tmuxorch.adapters.saves import read_manifest
 from tmuxorch.core import naming
-from tmuxorch.errors import CannotRestore, GitFailed, NameTaken, NoRepository, TmuxorchError
+from tmuxorch.errors import (
+    CannotRestore,
+    CannotSave,
+    GitFailed,
+    NameTaken,
+    NoRepository,
+    TmuxorchError,
+)
 from tmuxorch.model import Agent, AgentId, Reason, State, Status
-from tmuxorch.service import places, putting_back, removal, running
+from tmuxorch.service import legacy_saves, places, putting_back, removal, running
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +55,8 @@ def restore(
     those are free. The save stays, so it can be restored again. A failure leaves nothing but
     the save; if only the start fails, the restored worker stays.
     """
+    if legacy_saves.is_old(entry):
+        entry = _converted(ctx, entry)
     plan = _record(ctx, entry, name)
     agent = plan.agent
     try:
@@ -61,6 +70,14 @@ def restore(
     ctx.checkpoint("restore:restored")
     _tell(ctx, entry, agent)
     return running.restart(ctx, config, agent, fresh=False) if start else agent
+
+
+def _converted(ctx: Context, entry: HistoryEntry) -> HistoryEntry:
+    _repository(entry)
+    try:
+        return legacy_saves.convert(ctx, entry)
+    except CannotSave as error:
+        raise CannotRestore(f"{entry.name} cannot be restored: {error.message}") from error
 
 
 def _record(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
@@ -204,7 +221,6 @@ def _bring_back(
     # Copies of a worker without a save are made once more.
     if agent.copied and entry.archive is None and not plan.repo.bare:
         git.copy_into_worktree(agent.repo, agent.worktree, git.as_patterns(agent.copied))
-    places.seal(agent.worktree)
 
 
 def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:

@@ -57,7 +57,7 @@ def save(
             _save_git(work, place)
         held = [oid for oid in dict.fromkeys((work.head, work.tip, *work.dropped)) if oid]
         pack = packs.keep_pack(repo, held, lasting) if held else None
-        _hold(repo, f"{REFS}/{agent_id}", held)
+        hold(repo, f"{REFS}/{agent_id}", held)
         packs.check_connected(repo, held, lasting)
         found = work.found
         manifest = Manifest(
@@ -131,7 +131,7 @@ def _save_git(work: Work, place: str) -> None:
     packs.write_staged(work.own, work.head, f"{place}/staged.pack")
 
 
-def _hold(repo: Repo, prefix: str, commits: Sequence[str]) -> None:
+def hold(repo: Repo, prefix: str, commits: Sequence[str]) -> None:
     """Refs for the commits, the first as `root`; read back."""
     names = ("root", *(str(number) for number, _ in zip(count(1), commits[1:], strict=False)))
     wanted = {f"{prefix}/{name}": oid for name, oid in zip(names, commits, strict=False)}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service import (
     git_remains,
+    legacy_saves,
     orphaned_windows,
     orphaned_worktrees,
     removed,
@@ -17,7 +18,15 @@ from tmuxorch.service import (
 from tmuxorch.service.context import Context
 from tmuxorch.service.orphan import Action, Look, Orphan, Thing
 
-__all__ = ["Action", "Orphan", "Thing", "apply", "observe_orphans", "sweep_safe"]
+__all__ = [
+    "Action",
+    "Orphan",
+    "Thing",
+    "apply",
+    "convert_old_saves",
+    "observe_orphans",
+    "sweep_safe",
+]
 
 
 def observe_orphans(ctx: Context, *, keep_days: int = 0) -> list[Orphan]:
@@ -43,11 +52,20 @@ def _observe(look: Look, kind: Thing, keep_days: int) -> Iterator[Orphan]:
             yield from stale_files.observe(look)
             yield from git_remains.observe(look)
         case Thing.HISTORY:
+            yield from _old_saves(look.ctx)
             yield from _old_history(look.ctx, keep_days)
+
+
+def _old_saves(ctx: Context) -> Iterator[Orphan]:
+    for entry in legacy_saves.observe(ctx):
+        reason = f"the save of {entry.name} is of an older kind, under a ref that a push publishes"
+        yield Orphan(Thing.HISTORY, reason, Action.SALVAGE, id=entry.id, repo=entry.repo)
 
 
 def _old_history(ctx: Context, keep_days: int) -> Iterator[Orphan]:
     for entry in removed.expired(ctx, keep_days):
+        if legacy_saves.is_old(entry):
+            continue
         reason = f"{entry.name} was removed more than {keep_days} days ago"
         unmerged = removed.observe_unmerged(entry)
         if unmerged:
@@ -93,7 +111,9 @@ def apply(
             stale_files.clear(now)
         case Thing.HISTORY:
             entry = ctx.store.history_entry(now.id or "")
-            if entry is not None:
+            if entry is not None and legacy_saves.is_old(entry):
+                legacy_saves.convert(ctx, entry)
+            elif entry is not None:
                 removed.forget(ctx, entry)
         case Thing.PROCESS:
             return now
@@ -103,8 +123,9 @@ def apply(
 def sweep_safe(ctx: Context, told: set[str]) -> list[Orphan]:
     """Clear what cannot hold work (trash, run directories, half-written files): for the watcher.
 
-    One that cannot be cleared stops no other. It is among the result, not done, unless it is
-    in `told`, where its path is added.
+    Saves of an older kind are made anew, each tried once. One that cannot be cleared
+    stops no other. It is among the result, not done, unless it is in `told`, where its name is
+    added.
     """
     for repo in sorted({agent.repo for agent in ctx.store.agents()}):
         ctx.mend(repo)
@@ -121,4 +142,16 @@ def sweep_safe(ctx: Context, told: set[str]) -> list[Orphan]:
         else:
             told.discard(orphan.name)
             done.append(replace(orphan, done=True))
+    return [*done, *convert_old_saves(ctx, told)]
+
+
+def convert_old_saves(ctx: Context, told: set[str]) -> list[Orphan]:
+    """Make saves of an older kind anew, but those in `told`, where failures are added."""
+    done = []
+    for orphan in [found for found in _old_saves(ctx) if found.name not in told]:
+        try:
+            done.append(apply(ctx, orphan))
+        except (TmuxorchError, OSError) as failure:
+            told.add(orphan.name)
+            done.append(replace(orphan, action=Action.KEEP, reason=str(failure)))
     return done

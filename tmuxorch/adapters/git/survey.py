@@ -36,8 +36,8 @@ class Survey:
     `same` are files with the very bytes of the commit and the usual permissions; `kept` is all
     else that is there: files, links, and directories that are empty or have permissions of
     their own. `changed` are files of the commit that a checkout would write otherwise,
-    `untouched` those of them that are as they were when the worktree was made; `gone` are those
-    that are not there. `nested`
+    `untouched` those of them that a filter explains and that are as they were when the worktree
+    was made; `gone` are those that are not there. `nested`
     are directories with a `.git`, `special` FIFOs, sockets and devices, `sealed` directories
     that could not be read, `moved` submodules at another commit in the index. `times` tells of
     everything when it last changed, by a clock that nobody can set. `usual` are the permissions
@@ -98,15 +98,19 @@ def survey(
         else:
             seen.kept[found.path] = found.stat
             seen.changed.append(found.path)
+    filtered: set[str] = set()
     if Conversion.WRITING in converting and commit is not None:
         tracked = [*(f.path for f in seen.same), *seen.changed]
-        seen.changed = _changed(checkout, commit, tracked, seen, scratch or checkout.own)
+        names, filtered = _written_otherwise(checkout, tracked)
+        seen.changed = _changed(checkout, commit, names, seen, scratch or checkout.own)
     same = tuple(found.path for found in seen.same)
     there = seen.kept.keys() | set(same)
     return Survey(
         kept=seen.kept,
         changed=frozenset(seen.changed),
-        untouched=frozenset(p for p in seen.changed if seen.kept[p].st_ctime_ns < made_ns),
+        untouched=frozenset(
+            p for p in seen.changed if p in filtered and seen.kept[p].st_ctime_ns < made_ns
+        ),
         same=same,
         gone=tuple(p for p, b in blobs.items() if p not in there and b.mode != SUBMODULE),
         nested=tuple(sorted(seen.nested)),
@@ -282,10 +286,9 @@ def _observe_converting(checkout: Checkout, seen: _Seen, index: Index) -> set[Co
 
 
 def _changed(
-    checkout: Checkout, commit: str, tracked: list[str], seen: _Seen, scratch: str
+    checkout: Checkout, commit: str, names: set[str], seen: _Seen, scratch: str
 ) -> list[str]:
     """Those that a checkout would write otherwise; its line ends, `$Id$` and encodings count."""
-    names = _written_otherwise(checkout, tracked)
     others = [path for path in seen.changed if path not in names]
     if not names:
         return others
@@ -306,16 +309,16 @@ def _changed(
     return others
 
 
-def _written_otherwise(checkout: Checkout, paths: list[str]) -> set[str]:
-    """Those whose attributes, or the settings, make git write other bytes than it keeps."""
-    if checkout.line_ends == "true":
-        return set(paths)
+def _written_otherwise(checkout: Checkout, paths: list[str]) -> tuple[set[str], set[str]]:
+    """Those that git may write with other bytes than it keeps, and those that have a filter."""
     stdin = os.fsencode("".join(f"{path}\0" for path in paths))
     asked = ("check-attr", "-z", "--stdin", "eol", "ident", "working-tree-encoding", "filter")
     answer = os.fsdecode(checkout.ask(*asked, stdin=stdin, timeout_s=READ_S).stdout).split("\0")
-    records = zip(answer[::3], answer[1::3], answer[2::3], strict=False)
     plain = ("unspecified", "unset", "lf")
-    return {path for path, _, value in records if value not in plain}
+    records = zip(answer[::3], answer[1::3], answer[2::3], strict=False)
+    set_ = [(path, name) for path, name, value in records if value not in plain]
+    filtered = {path for path, name in set_ if name == "filter"}
+    return (set(paths) if checkout.line_ends == "true" else {path for path, _ in set_}), filtered
 
 
 def hash_file(path: str, facts: os.stat_result, like: str) -> str | None:
