@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.soak.life import Life
+from tests.soak.reaping import adopt_orphans
 from tests.soak.violations import Evidence, Violation
 from tests.soak.world import World, can_mount
 
@@ -25,6 +26,7 @@ def main() -> int:
     seed = args.seed if args.seed is not None else random.randrange(1_000_000)
     if not can_mount():
         _say("no disks of our own can be mounted here: full disks are left out")
+    adopt_orphans()
     evidence = Evidence(Path(args.keep or tempfile.mkdtemp(prefix="soak-found-")))
     soak = Soak(evidence, set(args.without), args.seconds, args.kills)
     while not soak.is_over():
@@ -35,7 +37,8 @@ def main() -> int:
     _say(f"kills: {soak.kills.total()} by kind: {kinds or 'none'}")
     _say(
         f"{soak.rounds} rounds, {soak.rate():.0f} kills/min, restores compared: {soak.proven}, "
-        f"quarantined by an accident and removed later: {soak.freed}"
+        f"quarantined by an accident and removed later: {soak.freed}, "
+        f"crashes of tmux itself: {soak.crashes}"
     )
     _say(f"violations: {evidence.counts.total()}" + (f" ({found})" if found else ""))
     if evidence.counts:
@@ -78,9 +81,12 @@ class Soak:
         self.most_kills = kills
         self.kills: Counter[str] = Counter()
         self.rounds = 0
-        self.proven = self.freed = 0
+        self.proven = self.freed = self.crashes = 0
+        self.broken = False
 
     def is_over(self) -> bool:
+        if self.broken:
+            return True
         if self.deadline is not None and time.monotonic() > self.deadline:
             return True
         return self.most_kills is not None and self.kills.total() >= self.most_kills
@@ -103,23 +109,25 @@ class Soak:
                 life.end()
             except (Violation, subprocess.TimeoutExpired) as broken:
                 self._keep(f"seed-{seed}-round-{number}", broken, life)
-        except Exception:  # noqa: BLE001 -- the border: the next world may fare better
+        except Exception:  # noqa: BLE001 -- the border: what the soak itself gets wrong ends it
             traceback.print_exc()
             _say(f"the soak itself failed in seed {seed} round {number}")
             self.evidence.counts["soak"] += 1
+            self.broken = True
         finally:
             world.close()
 
     def _round(self, life: Life) -> str:
         before = life.killer.counts.copy()
         self.rounds += 1
-        proven, freed = len(life.ledger.proven), life.freed
+        proven, freed, crashes = len(life.ledger.proven), life.freed, life.crashes
         try:
             return life.round()
         finally:
             self.kills += life.killer.counts - before
             self.proven += len(life.ledger.proven) - proven
             self.freed += life.freed - freed
+            self.crashes += life.crashes - crashes
 
     def _keep(self, title: str, broken: Exception, life: Life) -> None:
         violation = broken if isinstance(broken, Violation) else Violation([("hang", str(broken))])

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,9 @@ import tmuxorch.service.restoring
 import tmuxorch.service.sweep  # noqa: F401 -- imported once, for all that are forked
 from tmuxorch.cli.app import VERBS, app
 from tmuxorch.cli.main import main
+
+# A forked command that did not come to be tmuxorch, or fell out of it: the soak's own fault.
+OWN_FAULT = 70
 
 for _verb in VERBS:
     app.get_command(None, _verb)  # type: ignore[arg-type]
@@ -93,7 +97,7 @@ def _be(
     forked: bool,
 ) -> NoReturn:
     """Become the command; never returns into the code that forked."""
-    status = 70
+    status = OWN_FAULT
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -109,11 +113,16 @@ def _be(
             os.execvpe("tmuxorch", ["tmuxorch", *args], dict(environ))
         os.environ.clear()
         os.environ.update(environ)
-        sys.stdin, sys.stdout, sys.stderr = (open(fd, mode) for fd, mode in enumerate("rww"))  # noqa: SIM115
+        streams = [open(fd, mode) for fd, mode in enumerate("rww")]  # noqa: SIM115
+        # As at the start of Python: the underlined names keep them open when they are replaced.
+        sys.stdin, sys.stdout, sys.stderr = streams
+        sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams  # type: ignore[assignment, misc]
         sys.argv = ["tmuxorch", *args]
         main()
     except SystemExit as left:
         status = left.code if isinstance(left.code, int) else 0
+    except BaseException:  # noqa: BLE001 -- the border: never back into the code that forked
+        os.write(2, traceback.format_exc().encode())
     finally:
         try:
             sys.stdout.flush()

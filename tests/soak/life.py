@@ -15,6 +15,7 @@ from tests.soak.commands import Command
 from tests.soak.kills import Killer
 from tests.soak.ledger import Ledger
 from tests.soak.promises import SETTLE_S, Found, Promises
+from tests.soak.reaping import reap
 from tests.soak.running import HANG_S, Runner, where
 from tests.soak.violations import Violation
 from tests.soak.world import AGENT, World, wait_until
@@ -32,6 +33,7 @@ class Life:
         self.steps: list[str] = []
         self.worked: list[str] = []
         self.freed = 0
+        self.crashes = 0
         self.dice = random.Random(world.seed)
         self._begun = time.monotonic()
         self.killer = Killer(world, self.dice, self.note)
@@ -79,6 +81,7 @@ class Life:
         """Carry on what was cut off, with the tool's own commands."""
         if not wait_until(lambda: not self._busy(), HANG_S):
             raise Violation([("hang", f"{p.pid} {p.command}") for p in self._busy()])
+        self._reap()
         if self.killer.server_died and not wait_until(self._one_server, SETTLE_S):
             raise Violation([("tmux-hangs", "the server that was ended does not go")])
         self.world.age_locks()
@@ -90,6 +93,13 @@ class Life:
             if str(find.get("path", "")).endswith(".lock") and not find["done"]:
                 self.note(f"taken away by hand: {find}")
                 Path(find["path"]).unlink(missing_ok=True)
+
+    def _reap(self) -> None:
+        """A server that crashed by itself is as good as killed, and counted apart."""
+        for pid in reap():
+            self.note(f"the tmux server (pid {pid}) crashed by itself")
+            self.crashes += 1
+            self.killer.server_died = True
 
     def _one_server(self) -> bool:
         """Whether at most the server on the socket is there, and none that is about to go."""
@@ -112,6 +122,7 @@ class Life:
         return set() if kind.kills or kind.commands else before
 
     def _check(self, kept: set[str]) -> None:
+        self._reap()
         found: list[tuple[str, str]] = list(self.promises.server_lives(self.killer.server_died))
         if found:
             raise Violation(found)

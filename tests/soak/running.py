@@ -68,6 +68,8 @@ class Runner:
         took_s = time.monotonic() - command.begun
         said = command.said
         self.note(f"{command} ended with {command.status} after {took_s:.2f} s: {said.strip()}")
+        if command.status == commands.OWN_FAULT:
+            raise RuntimeError(f"{command} was not run as it should be: {said}")
         if command.status == -9 and command.harmed:
             return
         if command.status not in GOOD or "Traceback" in said:
