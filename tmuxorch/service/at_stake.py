@@ -95,6 +95,7 @@ def observe_work(
     if not os.path.isdir(place) or os.path.islink(place):
         if registered is not None:
             places.check_gone(place)
+            stake["odd"] = (f"{worktree} is not there; if it was moved, move it back first",)
         return Work(Stake(**stake), own, head, on, tip, dropped)  # type: ignore[arg-type]
     found, files, same = _files(repo, place, own, head, copied)
     odd = []

@@ -6,6 +6,7 @@ Whatever comes back is looked at as the save was: it is said to be there only wh
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable, Mapping
 
@@ -70,6 +71,8 @@ def restore(
         _put_back_committed(checkout, manifest)
         entries = [(path, mode) for path, mode, _ in manifest.kept]
         left = copy_entries(f"{place}/files", worktree, entries) if manifest.whole else []
+        if manifest.whole:
+            shutil.copymode(f"{place}/files", worktree)
         _put_back_git(repo, checkout, manifest, place)
         _verify(checkout, manifest, place, left)
     except OSError as error:
