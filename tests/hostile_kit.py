@@ -87,6 +87,13 @@ class Kit:
     def sung(self) -> list[str]:
         return sorted(os.listdir(self.canaries))
 
+    def take(self) -> set[str]:
+        """What has sung since the last time."""
+        sung = set(self.sung)
+        for name in sung:
+            (self.canaries / name).unlink()
+        return sung
+
     def git(self, directory: Path, *args: str, ok: bool = True) -> str:
         """As an agent would that takes care to run nothing of its own yet."""
         quiet = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")

@@ -44,9 +44,9 @@ def take_snapshot(shop: Workshop, top: Path, special: Special) -> str:
     own = git.git_dir(str(top))
     head = shop.sh(top, "rev-parse", "-q", "--verify", "HEAD", ok=False).strip() or None
     on = shop.sh(top, "symbolic-ref", "-q", "HEAD", ok=False).strip().removeprefix("refs/heads/")
-    scratch = _Scratch(shop, top, f"{own}/index")
-    unmerged = [r for r in scratch.sh("ls-files", "-u", "-z").split("\0") if r]
+    unmerged = [r for r in shop.sh(top, "ls-files", "-u", "-z").split("\0") if r]
     conflicts = _conflicts(shop, top, unmerged) if unmerged else None
+    scratch = _Scratch(shop, top, f"{own}/index")
     for record in unmerged:
         scratch.sh("update-index", "--force-remove", "--", record.partition("\t")[2])
     staged = _commit(shop, top, scratch.sh("write-tree").strip(), [head], "index")
@@ -76,10 +76,10 @@ def take_snapshot(shop: Workshop, top: Path, special: Special) -> str:
 
 
 class _Scratch:
-    """git with a copy of the index."""
+    """git with a copy of the index, until the next one is made."""
 
     def __init__(self, shop: Workshop, top: Path, index: str | None) -> None:
-        self.shop, self.top = replace_environ(shop), top
+        self.shop, self.top = _likewise(shop), top
         copy = shop.directory / "scratch-index"
         copy.unlink(missing_ok=True)
         if index is not None and os.path.exists(index):
@@ -90,7 +90,8 @@ class _Scratch:
         return self.shop.sh(self.top, *arguments)
 
 
-def replace_environ(shop: Workshop) -> Workshop:
+def _likewise(shop: Workshop) -> Workshop:
+    """The same workshop with an environment of its own."""
     other = Workshop.__new__(Workshop)
     other.__dict__.update(shop.__dict__)
     other.environ = dict(shop.environ)
@@ -144,8 +145,9 @@ def remove(
     with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as tar:
         for name in files:
             tar.add(top / name, f"files/{name}")
-        for name in notes:
-            tar.add(f"{git.git_dir(str(top))}/{name}", f"git/{name}")
+        own = git.git_dir(str(top))
+        for name in {*notes} & {*os.listdir(own)}:
+            tar.add(f"{own}/{name}", f"git/{name}")
         empty = not tar.getmembers()
     if empty:
         archive.unlink()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import World, wait_for
-from tests.hostile_kit import ODD, PLANTS, Kit
+from tests.hostile_kit import HOOKS, ODD, PLANTS, Kit
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.context import open_context
 from tmuxorch.tui import looker, looks
@@ -135,3 +135,35 @@ def test_a_worktree_that_became_a_link_is_never_followed(world: World) -> None:
         assert picture(elsewhere) == before, command
     assert done.returncode == 1, "what is not the worktree that was made is not removed"
     assert top.is_symlink()
+
+
+def test_a_persons_own_commands_run_just_what_git_runs_there(world: World) -> None:
+    kit = Kit.make(world.directory, world.environ)
+    (world.repo / ".gitattributes").write_text("*.p filter=theirs\n")
+    (world.repo / "file.p").write_text("text\n")
+    world.git("add", ".")
+    world.git("commit", "-q", "-m", "attributes")
+    for key in ("clean", "smudge"):
+        run = f"{kit.command(key)}; cat"
+        world.git("config", "filter.theirs." + key, run)
+    for name in HOOKS:
+        hook = world.repo / ".git" / "hooks" / name
+        hook.write_text(f"#!/bin/sh\n{kit.command(name)}\nexit 0\n")
+        hook.chmod(0o755)
+    top = Path(world.new("-n", "w", *SLEEP)["worktree"])
+    ran = {"new": kit.take()}
+    (top / "file.p").write_text("edited\n")
+    world.run("diff", "w")
+    world.run("rm", "-y", "w")
+    ran["looks"] = kit.take()
+    world.run("restore", "w")
+    ran["restore"] = kit.take()
+    world.run("merge", "w", "--commit")
+    ran["merge"] = kit.take()
+    commit = {"clean", "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"}
+    assert ran == {
+        "new": {"smudge", "post-checkout", "post-index-change", "reference-transaction"},
+        "looks": set(),
+        "restore": {"reference-transaction"},
+        "merge": {*commit, "smudge", "post-merge", "post-index-change", "reference-transaction"},
+    }

@@ -81,6 +81,19 @@ def work(shop: Workshop, top: Path) -> list[str]:
     return [lost, *work_inside(shop, top / NESTED)]
 
 
+def test_line_ends_of_gits_making_come_back(shop: Workshop) -> None:
+    shop.commit(shop.repo, ".gitattributes", "*.bat eol=crlf\n")
+    shop.commit(shop.repo, "win.bat", "one\n")
+    agent = shop.worker()
+    top = Path(agent.worktree)
+    write(top / "new.txt")
+    before = shop.look(top)
+    assert before.files[b"win.bat"][1] == b"one\r\n"
+    entry = old_saves.remove(shop, agent, Special())
+    shop.restore(entry)
+    assert shop.look(top) == before
+
+
 def work_inside(shop: Workshop, top: Path) -> list[str]:
     top.mkdir(parents=True)
     shop.sh(top, "init", "-q")
@@ -121,7 +134,7 @@ def old_save(shop: Workshop) -> tuple[Agent, HistoryEntry, Look, list[str]]:
         special,
         nested=[Special(path=NESTED, parents=(inner,))],
         files=[".env", "build", f"{NESTED}/.git/config"],
-        notes=["MERGE_HEAD", "MERGE_MSG", "MERGE_MODE"],
+        notes=["AUTO_MERGE", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE"],
     )
     assert legacy_saves.is_old(entry)
     return agent, entry, before, [lost, inner]
@@ -139,7 +152,7 @@ def looked(shop: Workshop, top: Path) -> Look:
             ("log", "--format=%H"),
             ("ls-files", "-s", "-v"),
             ("status", "--porcelain=v2"),
-            ("fsck",),
+            ("fsck", "--no-dangling"),
         )
     ]
     return replace(look, files=files, head=look.head + "\n".join(told))
@@ -284,7 +297,7 @@ def test_an_archive_that_leads_elsewhere_is_refused(
 ) -> None:
     entry = with_members(shop, members)
     held = shop.sh(shop.repo, "for-each-ref")
-    with pytest.raises(CannotRestore):
+    with pytest.raises(CannotRestore, match="stays as it is"):
         shop.restore(entry)
     assert shop.ctx.store.history_entry(entry.id) == entry
     assert shop.sh(shop.repo, "for-each-ref") == held

@@ -8,6 +8,7 @@ is `final`, `files/` may lack what the commit has, and is no longer a picture of
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -16,11 +17,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tmuxorch.adapters.manifest_rules import check_fields
 from tmuxorch.adapters.treewalk import DIRECTORY, walk
 from tmuxorch.errors import CannotRestore, CannotSave
+from tmuxorch.reading import read_regular
 
 VERSION = 1
 MANIFEST = "manifest"
+MANIFEST_MAX = 1 << 30
 FINAL = "final"
 PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Permissions that a restored file does not get: whoever restores may be another user.
@@ -85,16 +89,16 @@ def is_final(save: str) -> bool:
 def read_manifest(save: str) -> Manifest:
     """What the save holds; CannotRestore if it is not whole, or of a later version."""
     try:
-        with open(f"{save}/{MANIFEST}", encoding="ascii") as file:
-            said = json.load(file)
+        said = json.loads(read_regular(f"{save}/{MANIFEST}", limit=MANIFEST_MAX))
         if said.pop("version") != VERSION:
             raise CannotRestore(f"{save} was saved by a later version of tmuxorch; update it")
+        check_fields(said)
         said["kept"] = tuple((path, mode, size) for path, mode, size in said["kept"])
         values: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in said.items()
         }
         return Manifest(**values)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CannotRestore(f"the save {save} is not whole: {error}") from None
 
 
@@ -229,6 +233,8 @@ def clear(parent: int, name: str) -> None:
 def _copy_file(source: int, target: int, name: str, mode: int) -> None:
     with open(_open_readable(name, source), "rb") as old:
         facts = os.fstat(old.fileno())
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "it is not the file that was saved", name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(name, flags, 0o600, dir_fd=target), "wb") as new:
             shutil.copyfileobj(old, new, 1 << 20)

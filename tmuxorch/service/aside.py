@@ -126,14 +126,14 @@ def _save(ctx: Context, repo: Repo, agent: Agent, place: str, cap_bytes: int) ->
         copied=agent.copied,
         top=files if os.path.lexists(files) else None,
     )
+    if work.stake.special:
+        what = ", ".join(work.stake.special[:3])
+        ctx.narrate(f"FIFOs, sockets and devices are not saved, of {agent.name}: {what}")
     if work.stake.empty and not work.copied:
         return Taken(None, work, notes)
     ctx.narrate(f"saving the work of {agent.name}")
     os.makedirs(place, mode=0o700, exist_ok=True)
     saved = salvage.save(repo, agent.id, agent.worktree, work, place, cap_bytes=cap_bytes)
-    if work.stake.special:
-        what = ", ".join(work.stake.special[:3])
-        ctx.narrate(f"no save brings back FIFOs, sockets and devices of {agent.name}: {what}")
     return Taken(saved, work, notes)
 
 

@@ -95,6 +95,7 @@ def observe_work(
     if not os.path.isdir(place) or os.path.islink(place):
         if registered is not None:
             places.check_gone(place)
+            stake["odd"] = (f"{worktree} is not there; if it was moved, move it back first",)
         return Work(Stake(**stake), own, head, on, tip, dropped)  # type: ignore[arg-type]
     found, files, same = _files(repo, place, own, head, copied)
     odd = []
@@ -133,6 +134,7 @@ def _files(
         path
         for path, facts in found.kept.items()
         if path not in found.changed
+        and path not in found.index.entries  # as git itself wrote it, with other line ends
         and path not in seen
         and not _is_dull(facts, found, path)
         and not path.startswith(inside)

@@ -16,6 +16,7 @@ from tmuxorch.adapters.git import Repo, packs
 from tmuxorch.adapters.git.call import CHECKOUT_S
 from tmuxorch.adapters.git.checkout import Checkout
 from tmuxorch.adapters.git.deletion import delete_directory
+from tmuxorch.adapters.git.survey import hash_file
 from tmuxorch.adapters.old_saves import (
     SUBMODULE,
     Facts,
@@ -142,6 +143,9 @@ def _fill(ctx: Context, repo: Repo, entry: HistoryEntry, part: str) -> Manifest:
     filling.check()
     checkout = Checkout(filling.top, own)
     absent = _narrow(checkout, facts.head)
+    if facts.head:
+        other = gone | absent | {change.path for change in changes}
+        _keep_converted(checkout, facts.head, other, f"{part}/fresh")
     packs.write_staged(own, facts.head, f"{part}/staged.pack")
     lasting = packs.observe_lasting(repo)
     committed = (facts.head, facts.tip, *observe_committed(repo.root, ref))
@@ -187,6 +191,25 @@ def _narrow(checkout: Checkout, head: str | None) -> frozenset[str]:
     answer = os.fsdecode(checkout.ask("ls-files", "-z", "-t").stdout).split("\0")
     skipped = {record[2:] for record in answer if record.startswith("S ")}
     return frozenset(skipped.intersection(path for _, _, path in list_tree(checkout.own, head)))
+
+
+def _keep_converted(checkout: Checkout, head: str, besides: frozenset[str], fresh: str) -> None:
+    """Add the files that were as in the commit, but for line ends and the like of git's making.
+
+    A restore gives all that is not in a save the very bytes of its object.
+    """
+    os.mkdir(fresh, 0o700)
+    _check_out(Checkout(fresh, checkout.own), head, besides)
+    converted = []
+    for _, oid, path in list_tree(checkout.own, head):
+        made = f"{fresh}/{path}"
+        if os.path.isfile(made) and not os.path.islink(made):
+            facts = os.lstat(made)
+            same = hash_file(made, facts, oid) == oid
+            if not same and not os.path.lexists(f"{checkout.top}/{path}"):
+                converted.append((path, facts.st_mode))
+    saves.copy_entries(fresh, checkout.top, converted)
+    delete_directory(fresh)
 
 
 # -- repositories inside -------------------------------------------------------------------

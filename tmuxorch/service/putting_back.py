@@ -6,6 +6,7 @@ Whatever comes back is looked at as the save was: it is said to be there only wh
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable, Mapping
 
@@ -17,6 +18,7 @@ from tmuxorch.adapters.git.checkout import Checkout
 from tmuxorch.adapters.git.survey import survey
 from tmuxorch.adapters.git.worktrees import find_admin_dir
 from tmuxorch.adapters.saves import Manifest, copy_entries, copy_tree
+from tmuxorch.adapters.treewalk import walk
 from tmuxorch.errors import CannotRestore, GitFailed
 
 # What git writes anew for every worktree, and what belongs to the old one alone.
@@ -69,6 +71,8 @@ def restore(
         _put_back_committed(checkout, manifest)
         entries = [(path, mode) for path, mode, _ in manifest.kept]
         left = copy_entries(f"{place}/files", worktree, entries) if manifest.whole else []
+        if manifest.whole:
+            shutil.copymode(f"{place}/files", worktree)
         _put_back_git(repo, checkout, manifest, place)
         _verify(checkout, manifest, place, left)
     except OSError as error:
@@ -120,6 +124,7 @@ def _put_back_git(repo: Repo, checkout: Checkout, manifest: Manifest, place: str
     saved = f"{place}/git"
     if not os.path.isdir(saved):
         return
+    _check_links(saved)
     pack = None
     if os.path.exists(f"{place}/staged.pack"):
         pack = packs.read_staged(repo, f"{place}/staged.pack")
@@ -136,6 +141,14 @@ def _put_back_git(repo: Repo, checkout: Checkout, manifest: Manifest, place: str
     checkout.ask("update-index", "-q", "--refresh", ok=(0, 1, 128))
     if pack is not None:
         packs.drop_pack(repo, pack)
+
+
+def _check_links(saved: str) -> None:
+    """git has no links of its own there, and would write to what one leads to."""
+    for found in walk(saved):
+        is_modules = found.path.startswith("modules/") and not found.path.endswith("/config")
+        if stat.S_ISLNK(found.stat.st_mode) and not is_modules:
+            raise CannotRestore(f"{found.path} in {saved} is a link, which git has not made")
 
 
 def _place_submodules(checkout: Checkout, manifest: Manifest) -> None:

@@ -100,11 +100,12 @@ def survey(
             seen.changed.append(found.path)
     filtered: set[str] = set()
     if Conversion.WRITING in converting and commit is not None:
-        tracked = [*(f.path for f in seen.same), *seen.changed]
+        there = {**{f.path: f.stat for f in seen.same}, **{p: seen.kept[p] for p in seen.changed}}
+        tracked = [path for path, facts in there.items() if stat.S_ISREG(facts.st_mode)]
         names, filtered = _written_otherwise(checkout, tracked)
         seen.changed = _changed(checkout, commit, names, seen, scratch or checkout.own)
     same = tuple(found.path for found in seen.same)
-    there = seen.kept.keys() | set(same)
+    known = seen.kept.keys() | set(same)
     return Survey(
         kept=seen.kept,
         changed=frozenset(seen.changed),
@@ -112,7 +113,7 @@ def survey(
             p for p in seen.changed if p in filtered and seen.kept[p].st_ctime_ns < made_ns
         ),
         same=same,
-        gone=tuple(p for p, b in blobs.items() if p not in there and b.mode != SUBMODULE),
+        gone=tuple(p for p, b in blobs.items() if p not in known and b.mode != SUBMODULE),
         nested=tuple(sorted(seen.nested)),
         special=tuple(seen.special),
         sealed=frozenset(seen.sealed),

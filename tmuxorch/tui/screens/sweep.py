@@ -111,7 +111,7 @@ class SweepScreen(Pick[Orphan]):
 
 _WORDS = {
     "remove": "it is removed",
-    "salvage": "its work is saved, then it is removed",
+    "salvage": "its work is saved first",
     "report": "it is only reported; end it yourself if you want",
     "keep": "it is kept",
 }
