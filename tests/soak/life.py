@@ -84,7 +84,7 @@ class Life:
         self._reap()
         if self.killer.server_died and not wait_until(self._one_server, SETTLE_S):
             raise Violation([("tmux-hangs", "the server that was ended does not go")])
-        self.world.age_locks()
+        self.world.age_remains()
         for args in (["watch", "--once"], ["watch", "--once"], ["doctor", "--repair"]):
             self.runner.run(*args)
         if self._take_reported_locks(self.runner.run("sweep", "--apply", "--json")):

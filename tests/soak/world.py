@@ -179,11 +179,12 @@ class World:
         for name in self.disks:
             (self.directory / name / "ballast").unlink(missing_ok=True)
 
-    def age_locks(self) -> None:
-        """Let hours pass for git's lock files: nobody may take a young one away."""
+    def age_remains(self) -> None:
+        """Let hours pass for locks and temporary indexes: nobody may take young ones away."""
         then = time.time() - 2 * 3600
-        for lock in (self.repo / ".git").rglob("*.lock"):
-            os.utime(lock, (then, then))
+        own = self.repo / ".git"
+        for path in (*own.rglob("*.lock"), *own.glob("worktrees/*/tmuxorch-*")):
+            os.utime(path, (then, then))
 
     # -- ours --------------------------------------------------------------------
 
