@@ -130,7 +130,7 @@ class World:
             timeout=90,
         )
         text = subprocess.CompletedProcess(
-            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+            done.args, done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr)
         )
         if ok:
             assert text.returncode == 0, f"tmuxorch {args}: {text.stderr}"

@@ -71,7 +71,7 @@ def test_one_that_does_not_run_is_an_expected_failure(world: World, how: str) ->
     done = world.run("report", "working", env=agent, ok=False)
     assert done.returncode == 1
     assert "nothing was noted" in done.stderr
-    assert status(world) == "done"
+    assert status(world) == "stopped"
 
 
 def test_a_restart_forgets_what_was_reported(world: World) -> None:

@@ -174,7 +174,7 @@ def test_bad_weather_leaves_the_screen_up(world: World, screen: Screen) -> None:
         psutil.Process(pid).resume()
     os.kill(pid, signal.SIGKILL)
     screen.press("g")
-    screen.wait_screen("crashed  a")
+    screen.wait_screen("lost     a")
     screen.quit()
 
 

@@ -614,3 +614,14 @@ def test_a_link_is_no_change_where_git_makes_line_ends(shop: Workshop) -> None:
     stake = removal.observe_stake(shop.worker())
     assert stake is not None
     assert stake.empty, describe(stake)
+
+
+def test_what_was_restored_is_as_much_at_stake_as_it_was(shop: Workshop) -> None:
+    agent = shop.worker()
+    write(Path(agent.worktree) / "README", "")
+    again = shop.restore(shop.remove(agent))
+    stake = removal.observe_stake(again)
+    assert stake is not None
+    assert stake.unstaged == ("README",)
+    last = shop.restore(shop.remove(again))
+    assert (Path(last.worktree) / "README").read_bytes() == b""

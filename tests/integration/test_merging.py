@@ -15,7 +15,7 @@ from tests.conftest import World
 from tmuxorch.adapters import git
 from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, TmuxorchError, WorkAtStake
 from tmuxorch.model import Agent, AgentId, Kind, State, Status
-from tmuxorch.service import merging
+from tmuxorch.service import merging, places
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.merging import How, Merged
 
@@ -37,6 +37,7 @@ class Workshop:
             socket=self.world.socket, created_at=1.0,
         )  # fmt: skip
         self.ctx.store.add(agent)
+        places.mark(agent.worktree)
         git.add_worktree(
             git.find_repo(agent.repo),
             agent.worktree,

@@ -247,6 +247,8 @@ def test_a_pane_that_somebody_else_took_over_is_not_closed() -> None:
         (DeadPolicy.CLEAN, Unknown("git"), Action.LEAVE),
         (DeadPolicy.CLEAN, None, Action.LEAVE),
         (DeadPolicy.ALWAYS, AtStake(("1 file",)), Action.REMOVE),
+        (DeadPolicy.ALWAYS, AtStake(("1 file",), odd=("its .git",)), Action.LEAVE),
+        (DeadPolicy.ALWAYS, None, Action.LEAVE),
         (DeadPolicy.NEVER, NothingAtStake(), Action.LEAVE),
     ],
 )

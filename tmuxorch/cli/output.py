@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class Door(io.TextIOWrapper):
     """A stream on which everything is shown and nothing obeyed."""
 
+    behind: TextIO  # the stream it stands before, which would close both if it were let go
+
     def write(self, text: str, /) -> int:
         super().write(shown(text))
         return len(text)
@@ -47,6 +49,7 @@ def open_door() -> None:
                 line_buffering=name == "stderr" or stream.isatty(),
                 write_through=stream.write_through,
             )
+            door.behind = stream
             setattr(sys, name, door)
 
 

@@ -121,9 +121,13 @@ class NothingAtStake:
 
 @dataclass(frozen=True, slots=True)
 class AtStake:
-    """What removing the worktree would lose, in lines for a person."""
+    """What removing the worktree would lose, in lines for a person.
+
+    `odd` says in what it is another directory than was made: no automatic step touches one.
+    """
 
     lines: tuple[str, ...]
+    odd: tuple[str, ...] = ()
 
 
 StakeFact = NothingAtStake | AtStake | Unknown

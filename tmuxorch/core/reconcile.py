@@ -204,13 +204,17 @@ def _worker_exited(agent: Agent, seen: Observation, policy: Policy) -> Verdict:
     reason = agent.reason or reason_of(agent, agent.exit)
     if agent.status is Status.ENDED:
         return Verdict(Action.LEAVE, "kept for review: how it ended is not known")
+    if isinstance(seen.stake, AtStake) and seen.stake.odd:
+        return Verdict(Action.LEAVE, f"kept for review: {'; '.join(seen.stake.odd)}")
+    if policy.dead is DeadPolicy.ALWAYS and seen.stake is None:
+        return Verdict(Action.LEAVE, "its worktree has not been looked at yet")
     if policy.dead is DeadPolicy.ALWAYS:
         return Verdict(Action.REMOVE, f"cleanup.dead is always; {facts(seen)}", reason=reason)
     match seen.stake:
         case NothingAtStake() if policy.dead is DeadPolicy.CLEAN:
             why = f"it has ended and nothing is at stake; {facts(seen)}"
             return Verdict(Action.REMOVE, why, reason=reason)
-        case AtStake(lines):
+        case AtStake(lines, _):
             return Verdict(Action.LEAVE, f"kept for review: {'; '.join(lines)}")
         case Unknown(why):
             return Verdict(Action.LEAVE, f"what is at stake is unknown: {why}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tmuxorch.adapters import git, processes, saves
@@ -99,7 +100,8 @@ def put_back(agent: Agent, place: str) -> None:
         os.makedirs(os.path.dirname(agent.worktree), mode=0o700, exist_ok=True)
         os.rename(f"{place}/files", agent.worktree)
     if os.path.isdir(place) and not os.path.lexists(f"{place}/files"):
-        delete_directory(place)
+        with suppress(GitFailed):  # what stays there says that it is no whole save
+            delete_directory(place)
 
 
 def _wait_for_writers(files: str) -> None:

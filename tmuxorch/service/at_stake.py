@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from tmuxorch.adapters import git
 from tmuxorch.adapters.git import Commit, Repo
@@ -35,6 +37,9 @@ OPERATIONS = {
     "sequencer": "cherry-pick or revert",
     "BISECT_LOG": "bisect",
 }
+# For how long one repository inside after the other is looked at.
+INSIDE_S = 30.0
+UNREAD = partial(Nested, commits=0, changes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +208,7 @@ def _is_same(one: str, other: str) -> bool:
 def _nested(top: str, own: str | None, found: Survey, ignored: Collection[str]) -> list[Nested]:
     """Those that are work: all but submodules that are just what the commit names."""
     repositories = []
+    deadline = time.monotonic() + INSIDE_S
     for path in found.nested:
         entry = found.index.entries.get(path)
         inner = _inner(f"{top}/{path}", top, own)
@@ -210,7 +216,9 @@ def _nested(top: str, own: str | None, found: Survey, ignored: Collection[str]) 
             continue  # a `.git` that is none: files like any others
         submodule = entry is not None and entry.mode == SUBMODULE
         looked = Nested(path, 0, 0)
-        if not _is_below(path, ignored):
+        if time.monotonic() > deadline:
+            looked = UNREAD(path)
+        elif not _is_below(path, ignored):
             named = entry.oid if entry and submodule else None
             looked = _look_inside(path, inner, named, scratch=own or tempfile.gettempdir())
         if not submodule or looked.commits or looked.changes:
@@ -225,15 +233,19 @@ def _inner(place: str, top: str, own: str | None) -> Checkout | None:
     except (NoRepository, OSError):
         return None
     homes = [os.path.realpath(top), *([os.path.realpath(f"{own}/modules")] if own else [])]
-    return Checkout(place, inner) if inner.startswith(tuple(f"{h}/" for h in homes)) else None
+    inside = inner.startswith(tuple(f"{home}/" for home in homes))
+    return Checkout(place, inner, foreign=True) if inside else None
 
 
 def _look_inside(path: str, inner: Checkout, named: str | None, *, scratch: str) -> Nested:
     """How much a repository has of its own; one that git cannot read counts as one change."""
     try:
+        if inner.may_never_answer:
+            return UNREAD(path)
         asked = ("rev-list", "--count", "--all", "--reflog", "--not", "--remotes")
         commits = int(inner.ask(*asked).stdout or 0)
-        head, _ = head_of(inner.own)
+        at = inner.ask("rev-parse", "-q", "--verify", "HEAD^{commit}", ok=(0, 1))
+        head = at.stdout.decode().strip() or None
         found = survey(inner, head, scratch=scratch)
         entries = observe_status(inner).entries
         changed = {entry.path for entry in entries} | found.changed - found.untouched
@@ -243,7 +255,7 @@ def _look_inside(path: str, inner: Checkout, named: str | None, *, scratch: str)
         moved = head is not None and named not in (None, head) and not commits
         return Nested(path, commits, len(changed) + moved)
     except (TmuxorchError, OSError, ValueError):
-        return Nested(path, 0, 1)
+        return UNREAD(path)
 
 
 # -- commits ------------------------------------------------------------------------------

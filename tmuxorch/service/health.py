@@ -236,10 +236,23 @@ class Health:
 
     def _awaits_judgement(self, agent: Agent) -> bool:
         is_over = agent.state is State.EXITED and not agent.stopped and agent.kind is Kind.WORKER
-        return is_over and self.settings.of(agent.repo).cleanup.dead is DeadPolicy.CLEAN
+        return is_over and self.settings.of(agent.repo).cleanup.dead is not DeadPolicy.NEVER
 
     def _find_stake(self, agent: Agent) -> None:
-        self._stakes[agent.id] = observe_stake(agent)
+        found = self._stakes[agent.id] = observe_stake(agent)
+        if isinstance(found, AtStake) and found.odd:
+            self._record_odd(agent, "; ".join(found.odd))
+
+    def _record_odd(self, agent: Agent, why: str) -> None:
+        """Say once, for `why NAME`, what keeps every automatic step off the agent."""
+        ctx = self._open_context()
+        try:
+            told = {(event.what, event.why) for event in ctx.store.events(agent_id=agent.id)}
+            if ("kept for review", why) not in told:
+                ctx.store.record(agent, "kept for review", why)
+                self._tell(agent, "kept for review", why)
+        finally:
+            ctx.store.close()
 
     # -- what is done ------------------------------------------------------------
 
@@ -316,4 +329,4 @@ def observe_stake(agent: Agent) -> StakeFact:
         return Unknown(str(e))
     if found is None:
         return Unknown("its repository is gone")
-    return NothingAtStake() if found.empty else AtStake(tuple(describe(found)))
+    return NothingAtStake() if found.empty else AtStake(tuple(describe(found)), found.odd)

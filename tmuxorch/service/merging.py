@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from tmuxorch.adapters import git
 from tmuxorch.adapters.git import merges
+from tmuxorch.adapters.git.changes import find_checkout
+from tmuxorch.adapters.git.checkout import head_of
 from tmuxorch.core.literal import literal
 from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, WorkAtStake
 from tmuxorch.model import State
@@ -72,9 +74,11 @@ def merge(
     with ctx.repo_lock(agent.repo):
         base, before = _target(repo, agent, into)
         _check_committed(agent, commit=commit)
-        if commit and os.path.isdir(agent.worktree) and git.observe_status(agent.worktree).entries:
-            _check_possible(ctx, repo, agent, how, base, before)
-            merges.commit_everything(agent.worktree, message or _title(agent))
+        if commit and os.path.isdir(agent.worktree):
+            worktree = find_checkout(repo, agent.worktree)
+            if git.observe_status(worktree).entries:
+                _check_possible(ctx, repo, agent, how, base, before)
+                merges.commit_everything(worktree, message or _title(agent))
         head = _work(repo, agent)
         after, commits = _build(repo, agent, how, message, base, before, head)
         done = Merged(agent, base, before, after, how, commits, head)
@@ -158,7 +162,7 @@ def _work(repo: Repo, agent: Agent) -> str:
     tip = git.branch_commit(repo, agent.branch)
     head = None
     if os.path.isdir(agent.worktree):
-        head = git.observe_status(agent.worktree).head
+        head, _ = head_of(find_checkout(repo, agent.worktree).own)
     if head is None or head == tip:
         if tip is None:
             raise CannotMerge(

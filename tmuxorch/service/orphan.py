@@ -122,7 +122,10 @@ class Look:
 
     @cached_property
     def repos(self) -> dict[str, Repo]:
-        """Every repository that an agent, a history entry or a directory in our root names."""
+        """Every repository that an agent, a history entry or a directory in our root names.
+
+        One that is in our root itself was made by an agent: its word on what is ours is none.
+        """
         linked = {path for path in self.directories if os.path.isfile(f"{path}/.git")}
         found = {}
         for root in self.known_roots | linked:
@@ -130,7 +133,8 @@ class Look:
                 repo = git.find_repo(root)
             except NoRepository:
                 continue
-            found[repo.root] = repo
+            if root in self.known_roots or not self.is_in_our_root(repo.common_dir):
+                found[repo.root] = repo
         return found
 
     @cached_property

@@ -200,11 +200,9 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
     ctx.checkpoint("remove:ended")
     with suppress(TmuxTimeout):
         pane = tmux.find_pane(agent.id)
-        keepers = roots or (None,)
-        if pane is not None and any(is_held(pane, k, ctx.run_dir(agent.id)) for k in keepers):
-            tmux.close_pane(pane)
-        elif pane is not None:
-            tmux.disown_pane(pane)
+        if pane is not None:
+            held = any(is_held(pane, it, ctx.run_dir(agent.id)) for it in roots or (None,))
+            (tmux.close_pane if held else tmux.disown_pane)(pane)
     ctx.checkpoint("remove:closed")
 
 

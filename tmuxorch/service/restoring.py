@@ -221,7 +221,6 @@ def _bring_back(
     # Copies of a worker without a save are made once more.
     if agent.copied and entry.archive is None and not plan.repo.bare:
         git.copy_into_worktree(agent.repo, agent.worktree, git.as_patterns(agent.copied))
-    places.seal(agent.worktree)
 
 
 def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:

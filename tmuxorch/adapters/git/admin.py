@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from tmuxorch.adapters.git.call import git
 from tmuxorch.adapters.git.deletion import delete_directory
 from tmuxorch.adapters.gitdir import Repo
+from tmuxorch.errors import GitFailed
 
 READ_MAX = 65_536
 # Beside `worktrees`, where git looks for nothing.
@@ -139,9 +140,18 @@ def drop(directory: str) -> None:
             if error.errno != errno.EXDEV:  # as some layered file systems say
                 raise
             aside = directory
-        delete_directory(aside)
+        _delete_later(aside)
     with suppress(OSError):
         os.rmdir(home)  # git does so too; not while another worktree is there
+
+
+def _delete_later(path: str) -> None:
+    """Delete what git no longer sees; whatever stays goes when the repository is next mended."""
+    try:
+        delete_directory(path)
+    except GitFailed:
+        if os.path.dirname(path).endswith("/worktrees"):
+            raise
 
 
 def drop_remains(repo: Repo) -> None:

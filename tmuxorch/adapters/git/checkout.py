@@ -8,11 +8,12 @@ that such files name, and fetches nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from tmuxorch.adapters.git.call import LOOK_S, git
+from tmuxorch.adapters.git.pipes import holds_pipes, unblocking
 from tmuxorch.adapters.gitdir import git_dir, read_line
 from tmuxorch.adapters.run import Completed
 from tmuxorch.errors import GitFailed, NoRepository
@@ -29,15 +30,29 @@ PLAIN = (
     *("-c", "core.ignoreCase=false"),
     *("-c", "core.precomposeUnicode=false"),
 )
+# Of a foreign repository: no settings of its own say where else to read.
+NO_FILES = ("-c", "core.attributesFile=/dev/null", "-c", "core.excludesFile=/dev/null")
+FOREIGN_S = 10.0
+# What the index has otherwise than a commit. Without the last word git would first read
+# `.gitmodules`, which may tell it to overlook submodules, or make it fail.
+STAGED = (
+    *("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev"),
+    "--ignore-submodules=none",
+)
 SETTINGS = r"^(filter\..*|core\.(autocrlf|eol|attributesfile))$"
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """Files at `top` and the git directory `own` that belongs to them; `top` may be missing."""
+    """Files at `top` and the git directory `own` that belongs to them; `top` may be missing.
+
+    One is `foreign` if its git directory is an agent's as well: its settings may lead to what
+    never ends, so that no answer is waited for long.
+    """
 
     top: str
     own: str
+    foreign: bool = False
 
     def ask(
         self,
@@ -50,26 +65,34 @@ class Checkout:
         """Ask git about these files; no filter of anybody's runs."""
         where = (f"--git-dir={self.own}", f"--work-tree={self.top}")
         directory = self.top if os.path.isdir(self.top) else self.own
-        options = (*where, *PLAIN, *self.unfiltered)
-        return git(
-            directory, *options, *arguments, ok=ok, stdin=stdin, env=env, timeout_s=timeout_s
-        )
+        options = (*where, *PLAIN, *(NO_FILES if self.foreign else ()), *arguments)
+        given = {**self.unfiltered, **(env or {})}
+        with unblocking(self.top):
+            limit_s = FOREIGN_S if self.foreign else timeout_s
+            return git(directory, *options, ok=ok, stdin=stdin, env=given, timeout_s=limit_s)
 
     @cached_property
-    def unfiltered(self) -> tuple[str, ...]:
-        """Options that switch off every filter that is configured."""
-        return unfilter(self.filters)
-
-    @cached_property
-    def filters(self) -> tuple[str, ...]:
+    def unfiltered(self) -> dict[str, str]:
+        """An environment that switches off every filter that is configured."""
         names = (key[7:].rpartition(".")[0] for key in self._settings if key.startswith("filter."))
-        return tuple(dict.fromkeys(name for name in names if name and "=" not in name))
+        return settings_env(_unfilter(dict.fromkeys(names)))
 
     @cached_property
     def _settings(self) -> dict[str, str]:
         asked = (f"--git-dir={self.own}", "config", "-z", "--get-regexp", SETTINGS)
-        answer = os.fsdecode(git(self.own, *asked, ok=(0, 1)).stdout)
+        with unblocking(self.top):
+            limit_s = FOREIGN_S if self.foreign else LOOK_S
+            answer = os.fsdecode(git(self.own, *asked, ok=(0, 1), timeout_s=limit_s).stdout)
         return dict(pair.partition("\n")[::2] for pair in answer.split("\0") if pair)
+
+    @property
+    def may_never_answer(self) -> bool:
+        """Whether git would have to wait: for a FIFO of its own, or for a file it is led to."""
+        return holds_pipes(self.own) or any(
+            _includes(f"{directory}/{name}")
+            for directory in {self.own, common_dir(self.own)}
+            for name in ("config", "config.worktree")
+        )
 
     @property
     def line_ends(self) -> str:
@@ -93,6 +116,14 @@ class Checkout:
         return (f"{common}/info/attributes", os.path.expanduser(personal), "/etc/gitattributes")
 
 
+def _includes(config: str) -> bool:
+    """Whether a file of settings leads to others; asked where git finds no repository."""
+    asked = ("config", "-z", "-f", config, "--no-includes", "--get-regexp", r"^include(if)?\.")
+    return (
+        os.path.lexists(config) and git("/", *asked, ok=(0, 1), timeout_s=FOREIGN_S).stdout != b""
+    )
+
+
 def common_dir(own: str) -> str:
     try:
         return os.path.realpath(os.path.join(own, read_line(f"{own}/commondir")))
@@ -105,10 +136,25 @@ def checkout_at(worktree: str) -> Checkout:
     return Checkout(worktree, git_dir(worktree))
 
 
-def unfilter(names: Iterable[str]) -> tuple[str, ...]:
-    """git options that store and write files as they are, without these filters."""
-    settings = ("clean=", "smudge=", "process=", "required=false")
-    return tuple(x for name in names for s in settings for x in ("-c", f"filter.{name}.{s}"))
+def _unfilter(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Settings by which files are stored and written as they are, without these filters."""
+    for name in names:
+        for key, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")):
+            yield f"filter.{name}.{key}" if name else f"filter.{key}", value
+
+
+def settings_env(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Settings for one call of git, after those that the person's environment has.
+
+    By the environment: `-c` cannot name a section that has an equals sign.
+    """
+    said = os.environ.get("GIT_CONFIG_COUNT", "")
+    number = int(said) if said.isdigit() else 0
+    env = {}
+    for key, value in settings:
+        env[f"GIT_CONFIG_KEY_{number}"], env[f"GIT_CONFIG_VALUE_{number}"] = key, value
+        number += 1
+    return {**env, "GIT_CONFIG_COUNT": str(number)} if env else {}
 
 
 def leads_to(worktree: str, own: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
 
 from tmuxorch.adapters.git.call import last_words
 from tmuxorch.adapters.run import Timeout, run
@@ -18,23 +20,33 @@ PRUNE = (
 # Read-only directories (Go's module cache) stop `rm` until they are made writable. What is
 # mounted below is not ours to empty; not every `rm` can be told so.
 DELETE = """
-here=$(rm --help 2>&1 | grep -o -e --one-file-system | head -n 1)
-rm -rf $here -- "$1" 2>/dev/null || {
-    find "$1" -xdev -type d -exec chmod u+rwx {} + ; rm -rf $here -- "$1"
+rm -rf $2 -- "$1" 2>/dev/null || {
+    find "$1" -xdev -type d -exec chmod u+rwx {} + ; rm -rf $2 -- "$1"
 }
 """
+ONE_DISK = "--one-file-system"
 
 
 def delete_directory(path: str, *, background: bool = False) -> None:
     """Delete it, read-only directories too; in the background nobody waits or is told."""
+    with suppress(OSError):
+        os.rmdir(path)
+        return
     script = f"{{ {DELETE} }} >/dev/null 2>&1 &" if background else DELETE
     try:
-        done = run(("sh", "-c", script, "sh", path), timeout_s=DELETE_S)
+        done = run(("sh", "-c", script, "sh", path, _on_one_disk()), timeout_s=DELETE_S)
     except Timeout as late:
         raise GitFailed(f"{path} was not deleted: {late}") from None
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace")
         raise GitFailed(f"{path} could not be deleted: {last_words(said)}", stderr=said)
+
+
+@cache
+def _on_one_disk() -> str:
+    """The option of `rm` for it, if it has one."""
+    known = ONE_DISK.encode() in run(("rm", "--help"), timeout_s=DELETE_S).stdout
+    return ONE_DISK if known else ""
 
 
 def prune_directory(top: str, files: Iterable[str], kept: Iterable[str]) -> None:

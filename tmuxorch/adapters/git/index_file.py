@@ -11,10 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tmuxorch.reading import read_regular
+
 EXTENDED = 0x4000
 SKIPPED = 0x4000  # of the extended flags
 # Extensions that keep entries elsewhere or fold them: only git itself can read such an index.
 FOLDED = (b"link", b"sdir")
+INDEX_MAX = 1 << 30
 
 
 class Unreadable(Exception):
@@ -47,9 +50,8 @@ class Index:
 def read_index(path: str, oid_size: int) -> Index:
     """The index in that file, empty if there is none; Unreadable if only git can read it."""
     try:
-        with open(path, "rb") as file:
-            at_ns = os.fstat(file.fileno()).st_mtime_ns
-            data = file.read()
+        at_ns = os.stat(path).st_mtime_ns
+        data = read_regular(path, limit=INDEX_MAX)
     except FileNotFoundError:
         return Index()
     except OSError as error:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from tmuxorch.adapters.git.branches import Commit
 from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, git, last_words
-from tmuxorch.adapters.git.worktrees import Worktree, list_worktrees
-from tmuxorch.adapters.gitdir import Repo, git_dir, read_line
-from tmuxorch.errors import GitFailed, GitTooOld, MergeConflict, NoRepository
+from tmuxorch.adapters.git.checkout import Checkout
+from tmuxorch.adapters.git.worktrees import Worktree, find_admin_dir, list_worktrees
+from tmuxorch.adapters.gitdir import Repo, read_line
+from tmuxorch.errors import GitFailed, GitTooOld, MergeConflict
 
 _FALSE = ("false", "no", "off", "0", "")
 # Neither the person's settings nor the branch's change what this one merge is: no squash, no
@@ -170,17 +171,19 @@ def _copy_commit(repo: Repo, oid: str, tree: str, parent: str, *, sign: bool) ->
 
 
 def read_message(repo: Repo, commit: str) -> bytes:
-    return git(repo.root, "log", "-1", "--encoding=UTF-8", "--format=%B", commit).stdout
+    asked = ("log", "-1", "--no-show-signature", "--encoding=UTF-8", "--format=%B", commit)
+    return git(repo.root, *asked).stdout
 
 
-def commit_everything(worktree: str, message: str) -> None:
+def commit_everything(checkout: Checkout, message: str) -> None:
     """Commit all changed and new files of a worktree as the person would, hooks and all."""
-    done = call_git(worktree, ["add", "-A"], env={"LC_ALL": "C"}, timeout_s=CHECKOUT_S)
+    where = [f"--git-dir={checkout.own}", f"--work-tree={checkout.top}"]
+    env = {"LC_ALL": "C"}
+    done = call_git(checkout.top, [*where, "add", "-A"], env=env, timeout_s=CHECKOUT_S)
     if done.returncode == 0:
-        asked = ["commit", "-q", "-F", "-"]
-        done = call_git(
-            worktree, asked, env={"LC_ALL": "C"}, timeout_s=CHECKOUT_S, stdin=message.encode()
-        )
+        asked = [*where, "commit", "-q", "-F", "-"]
+        stdin = message.encode()
+        done = call_git(checkout.top, asked, env=env, timeout_s=CHECKOUT_S, stdin=stdin)
     if done.returncode:
         said = done.stderr.decode(errors="replace")
         raise GitFailed(f"{_why_no_commit(said)}; the files are as they were", stderr=said)
@@ -191,17 +194,14 @@ def observe_checkouts(repo: Repo, branch: str) -> tuple[Worktree, ...]:
     return tuple(
         found
         for found in list_worktrees(repo)
-        if found.branch == branch or _is_rebasing(found, branch)
+        if found.branch == branch or _is_rebasing(repo, found, branch)
     )
 
 
-def _is_rebasing(worktree: Worktree, branch: str) -> bool:
+def _is_rebasing(repo: Repo, worktree: Worktree, branch: str) -> bool:
     if worktree.bare or worktree.branch is not None:
         return False
-    try:
-        own = git_dir(worktree.path)
-    except NoRepository:
-        return False
+    own = find_admin_dir(repo, worktree.path) or repo.common_dir
     for state in ("rebase-merge", "rebase-apply"):
         try:
             if read_line(f"{own}/{state}/head-name").strip() == f"refs/heads/{branch}":

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from tmuxorch.adapters.git.branches import PASSING_REFS
 from tmuxorch.adapters.git.call import git
+from tmuxorch.adapters.git.checkout import STAGED
 from tmuxorch.adapters.gitdir import Repo
 from tmuxorch.errors import CannotSave
 
@@ -102,8 +103,7 @@ def _staged(own: str, head: str | None) -> set[str]:
     facts = [record.partition("\t")[0].split(" ") for record in listed if record]
     oids = {oid for mode, oid, _ in facts if mode != "160000"}
     if head:
-        asked = ("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", head)
-        for record in os.fsdecode(git(own, where, *asked).stdout).split("\0"):
+        for record in os.fsdecode(git(own, where, *STAGED, head).stdout).split("\0"):
             if record.startswith(":"):
                 _, mode, _, oid, _ = record.split(" ")
                 oids.update([oid] if mode not in ("000000", "160000") else [])

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from tmuxorch.adapters.git.checkout import Checkout
+from tmuxorch.adapters.git.checkout import STAGED, Checkout
 from tmuxorch.adapters.git.index_file import Index, IndexEntry, Unreadable, read_index
 from tmuxorch.adapters.treewalk import SEALED, Found, walk
 
@@ -36,8 +36,8 @@ class Survey:
     `same` are files with the very bytes of the commit and the usual permissions; `kept` is all
     else that is there: files, links, and directories that are empty or have permissions of
     their own. `changed` are files of the commit that a checkout would write otherwise,
-    `untouched` those of them that are as they were when the worktree was made; `gone` are those
-    that are not there. `nested`
+    `untouched` those of them that a filter explains and that are as they were when the worktree
+    was made; `gone` are those that are not there. `nested`
     are directories with a `.git`, `special` FIFOs, sockets and devices, `sealed` directories
     that could not be read, `moved` submodules at another commit in the index. `times` tells of
     everything when it last changed, by a clock that nobody can set. `usual` are the permissions
@@ -98,16 +98,20 @@ def survey(
         else:
             seen.kept[found.path] = found.stat
             seen.changed.append(found.path)
+    filtered: set[str] = set()
     if Conversion.WRITING in converting and commit is not None:
         there = {**{f.path: f.stat for f in seen.same}, **{p: seen.kept[p] for p in seen.changed}}
         tracked = [path for path, facts in there.items() if stat.S_ISREG(facts.st_mode)]
-        seen.changed = _changed(checkout, commit, tracked, seen, scratch or checkout.own)
+        names, filtered = _written_otherwise(checkout, tracked)
+        seen.changed = _changed(checkout, commit, names, seen, scratch or checkout.own)
     same = tuple(found.path for found in seen.same)
     known = seen.kept.keys() | set(same)
     return Survey(
         kept=seen.kept,
         changed=frozenset(seen.changed),
-        untouched=frozenset(p for p in seen.changed if seen.kept[p].st_ctime_ns < made_ns),
+        untouched=frozenset(
+            p for p in seen.changed if p in filtered and seen.kept[p].st_ctime_ns < made_ns
+        ),
         same=same,
         gone=tuple(p for p, b in blobs.items() if p not in known and b.mode != SUBMODULE),
         nested=tuple(sorted(seen.nested)),
@@ -178,8 +182,7 @@ def observe_blobs(checkout: Checkout, commit: str | None, index: Index) -> dict[
         return {}
     if not index.entries or index.conflicts:
         return dict(_list_tree(checkout, commit))
-    asked = ("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", commit)
-    answer = os.fsdecode(checkout.ask(*asked).stdout)
+    answer = os.fsdecode(checkout.ask(*STAGED, commit).stdout)
     if not answer:
         return index.entries
     blobs = dict(index.entries)
@@ -284,16 +287,15 @@ def _observe_converting(checkout: Checkout, seen: _Seen, index: Index) -> set[Co
 
 
 def _changed(
-    checkout: Checkout, commit: str, tracked: list[str], seen: _Seen, scratch: str
+    checkout: Checkout, commit: str, names: set[str], seen: _Seen, scratch: str
 ) -> list[str]:
     """Those that a checkout would write otherwise; its line ends, `$Id$` and encodings count."""
-    names = _written_otherwise(checkout, tracked)
     others = [path for path in seen.changed if path not in names]
     if not names:
         return others
     with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=scratch) as directory:
         # No files of the worktree there, so that only attributes of the commit count.
-        fresh = Checkout(f"{directory}/files", checkout.own)
+        fresh = Checkout(f"{directory}/files", checkout.own, checkout.foreign)
         os.mkdir(fresh.top)
         env = {"GIT_INDEX_FILE": f"{directory}/index"}
         fresh.ask("read-tree", commit, env=env)
@@ -308,16 +310,16 @@ def _changed(
     return others
 
 
-def _written_otherwise(checkout: Checkout, paths: list[str]) -> set[str]:
-    """Those whose attributes, or the settings, make git write other bytes than it keeps."""
-    if checkout.line_ends == "true":
-        return set(paths)
+def _written_otherwise(checkout: Checkout, paths: list[str]) -> tuple[set[str], set[str]]:
+    """Those that git may write with other bytes than it keeps, and those that have a filter."""
     stdin = os.fsencode("".join(f"{path}\0" for path in paths))
     asked = ("check-attr", "-z", "--stdin", "eol", "ident", "working-tree-encoding", "filter")
     answer = os.fsdecode(checkout.ask(*asked, stdin=stdin, timeout_s=READ_S).stdout).split("\0")
-    records = zip(answer[::3], answer[1::3], answer[2::3], strict=False)
     plain = ("unspecified", "unset", "lf")
-    return {path for path, _, value in records if value not in plain}
+    records = zip(answer[::3], answer[1::3], answer[2::3], strict=False)
+    set_ = [(path, name) for path, name, value in records if value not in plain]
+    filtered = {path for path, name in set_ if name == "filter"}
+    return (set(paths) if checkout.line_ends == "true" else {path for path, _ in set_}), filtered
 
 
 def hash_file(path: str, facts: os.stat_result, like: str) -> str | None:

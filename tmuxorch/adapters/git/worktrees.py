@@ -170,7 +170,8 @@ def discard_worktree(repo: Repo, path: str, *, reason: str, trash: str) -> None:
     else:
         _remove_traces(repo, path, reason)
     if os.path.lexists(trash):
-        delete_directory(trash)
+        with suppress(GitFailed):  # a sweep finds it there
+            delete_directory(trash)
 
 
 def is_ours(repo: Repo, path: str, reason: str) -> bool:
