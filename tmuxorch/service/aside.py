@@ -209,8 +209,11 @@ def _written_since(taken: Taken, place: str) -> str | None:
     found = work.found
     if found is not None:
         now = {entry.path: entry.stat.st_ctime_ns for entry in walk(f"{place}/files")}
-        if now != found.times:
-            return next(iter(now.items() ^ found.times.items()))[0]
+        # Those that forbade reading were opened for the save.
+        opened = tuple(f"{path}/" for path in found.sealed)
+        for path, _ in now.items() ^ found.times.items():
+            if path not in found.sealed and not path.startswith(opened):
+                return path
     return work.own if work.own is not None and _notes(work.own) != taken.notes else None
 
 
