@@ -145,16 +145,8 @@ def _check_committed(agent: Agent, *, commit: bool) -> None:
 
 
 def _uncommitted(stake: Stake) -> Stake:
-    return replace(
-        stake,
-        commits=(),
-        dropped=(),
-        stashes=(),
-        ignored=(),
-        operation=None,
-        processes=(),
-        special=(),
-    )
+    loose = replace(stake, commits=(), dropped=(), stashes=(), operation=None)
+    return replace(loose, ignored=(), processes=(), special=(), odd=())
 
 
 def _work(repo: Repo, agent: Agent) -> str:

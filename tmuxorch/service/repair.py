@@ -17,7 +17,7 @@ from tmuxorch.adapters.database import FILE, MARKER
 from tmuxorch.adapters.store import open_store
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import StoreDamaged, TmuxorchError
-from tmuxorch.model import Agent, AgentId, State, Status
+from tmuxorch.model import Agent, State, Status
 from tmuxorch.service import git_remains, sweep
 from tmuxorch.service.orphan import Action, Look
 from tmuxorch.service.orphaned_worktrees import adopted
@@ -96,11 +96,10 @@ def rebuild(ctx: Context) -> list[Agent]:
 
 def _serves_elsewhere(look: Look, agent_id: str) -> bool:
     """Whether its shim lives and keeps its words in the state directory of another store."""
-    ours = look.ctx.run_dir(AgentId(agent_id))
-    for row in look.serving(agent_id):
-        words = process_table.read_arguments(row.pid)
-        named = [word for word in words if word.endswith(f"/run/{agent_id}")]
-        if any(os.path.realpath(word) != os.path.realpath(ours) for word in named):
+    ours, mark = os.path.realpath(look.ctx.state_dir), f"/run/{agent_id}"
+    for row in look.processes:
+        named = [word for word in process_table.read_arguments(row.pid) if mark in word]
+        if any(os.path.realpath(word.partition(mark)[0]) != ours for word in named):
             return True
     return False
 
