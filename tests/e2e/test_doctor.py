@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.conftest import World, wait_for
@@ -184,3 +186,24 @@ def test_the_last_screens_of_removed_workers_are_not_read_to_look_around(world: 
             check=True,
         )
         assert int(measured.stdout) < 60_000 * (1 if sys.platform == "linux" else 1024)
+
+
+def test_a_living_agent_is_recorded_as_such_though_all_words_of_it_are_lost(world: World) -> None:
+    made = world.new("-n", "a", "--", "sleep", "1000")
+    shutil.rmtree(world.state)
+    said = world.run("doctor", "--repair", ok=False)
+    assert "a is recorded again, as running" in said.stdout + said.stderr
+    [again] = world.json("ls")
+    assert (again["state"], again["process"]["pid"]) == ("running", made["process"]["pid"])
+    world.run("watch", "--once")
+    assert psutil.pid_exists(made["process"]["pid"])
+    assert world.marked_panes() == [made["id"]]
+
+
+def test_a_living_agent_of_another_store_is_not_taken_over(world: World) -> None:
+    made = world.new("-n", "a", "--", "sleep", "1000")
+    other = {"TMUXORCH_STATE_DIR": str(world.directory / "other")}
+    world.json("ls", env=other)
+    world.run("doctor", "--repair", ok=False, env=other)
+    assert world.json("ls", env=other) == []
+    assert world.json("ls")[0]["id"] == made["id"]

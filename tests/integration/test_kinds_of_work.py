@@ -625,3 +625,29 @@ def test_a_link_is_no_change_where_git_makes_line_ends(shop: Workshop) -> None:
     stake = removal.observe_stake(shop.worker())
     assert stake is not None
     assert stake.empty, describe(stake)
+
+
+def test_a_branch_that_was_deleted_under_its_worker_is_made_at_its_base(shop: Workshop) -> None:
+    agent = shop.worker()
+    top = Path(agent.worktree)
+    shop.commit(top, "done.txt")
+    shop.sh(shop.repo, "update-ref", "-d", f"refs/heads/{agent.branch}")
+    files = shop.look(top).files
+    again = shop.restore(shop.remove(agent))
+    assert shop.look(Path(again.worktree)).files == files
+    assert shop.sh(top, "rev-parse", "HEAD").strip() == agent.base_commit
+
+
+def test_commits_are_kept_though_neither_head_nor_branch_has_them(shop: Workshop) -> None:
+    agent = shop.worker()
+    top = Path(agent.worktree)
+    commit = shop.commit(top, "precious.txt")
+    shop.sh(top, "checkout", "-q", "--orphan", "fresh")
+    shop.sh(shop.repo, "branch", "-qD", agent.branch)
+    stake = removal.observe_stake(agent)
+    assert stake is not None
+    assert [kept.oid for kept in stake.dropped] == [commit]
+    entry = shop.remove(agent)
+    shop.collect_garbage()
+    shop.sh(shop.repo, "cat-file", "-e", f"{commit}^{{tree}}")
+    assert (Path(shop.restore(entry).worktree) / "precious.txt").exists()

@@ -84,8 +84,12 @@ def _set_aside(ctx: Context, repo: Repo, agent: Agent, place: str) -> None:
         return  # an earlier attempt came this far
     if not os.path.isdir(agent.worktree) or os.path.islink(agent.worktree):
         return
-    # What git does not know is no worktree of ours, unless it is an empty directory.
-    git.is_ours(repo, agent.worktree, ctx.lock_reason(agent))
+    # One that git has forgotten is ours by its record and by where it is, and saved as files.
+    listed = {worktree.path for worktree in git.list_worktrees(repo)}
+    root = os.path.realpath(ctx.worktrees_dir)
+    path = os.path.realpath(agent.worktree)
+    if path in listed or not path.startswith(f"{root}/"):
+        git.is_ours(repo, agent.worktree, ctx.lock_reason(agent))
     try:
         os.makedirs(place, mode=0o700, exist_ok=True)
         os.rename(agent.worktree, files)
@@ -209,8 +213,11 @@ def _written_since(taken: Taken, place: str) -> str | None:
     found = work.found
     if found is not None:
         now = {entry.path: entry.stat.st_ctime_ns for entry in walk(f"{place}/files")}
-        if now != found.times:
-            return next(iter(now.items() ^ found.times.items()))[0]
+        # Those that forbade reading were opened for the save.
+        opened = tuple(f"{path}/" for path in found.sealed)
+        for path, _ in now.items() ^ found.times.items():
+            if path not in found.sealed and not path.startswith(opened):
+                return path
     return work.own if work.own is not None and _notes(work.own) != taken.notes else None
 
 

@@ -134,6 +134,8 @@ def _check_committed(agent: Agent, *, commit: bool) -> None:
             "finished; finish or abort it first"
         )
     loose = _uncommitted(stake)
+    if not os.path.isdir(agent.worktree):
+        loose = replace(loose, odd=())  # its commits are all there is to merge
     if commit:
         loose = replace(loose, staged=(), unstaged=(), untracked=())
     if lines := describe(loose):
@@ -145,16 +147,8 @@ def _check_committed(agent: Agent, *, commit: bool) -> None:
 
 
 def _uncommitted(stake: Stake) -> Stake:
-    return replace(
-        stake,
-        commits=(),
-        dropped=(),
-        stashes=(),
-        ignored=(),
-        operation=None,
-        processes=(),
-        special=(),
-    )
+    loose = replace(stake, commits=(), dropped=(), stashes=(), operation=None)
+    return replace(loose, ignored=(), processes=(), special=())
 
 
 def _work(repo: Repo, agent: Agent) -> str:

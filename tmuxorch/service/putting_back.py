@@ -31,6 +31,7 @@ def restore(
     worktree: str,
     *,
     was: str,
+    base: str,
     branch: str,
     reason: str,
     marker: Mapping[str, str],
@@ -38,13 +39,14 @@ def restore(
 ) -> list[str]:
     """Make a worktree on `branch` that is as the saved one was, down to a half-done operation.
 
-    `was` is what the worker's branch was called; `branch` is made if it does not exist, and
-    refused if it is elsewhere than that was. The save itself stays. Returns what no save brings
+    `was` is what the worker's branch was called, `base` where it began; `branch` is made if it
+    does not exist, and refused if it is elsewhere than that was. The save itself stays. Returns
+    what no save brings
     back (sockets). Raises unless all of it is there and as it was; the caller then removes what
     was made.
     """
     manifest = saves.read_manifest(place)
-    start = branch_start(manifest, was)
+    start = branch_start(manifest, was, base)
     now = git.branch_commit(repo, branch)
     if now not in (None, start):
         raise GitFailed(
@@ -80,13 +82,10 @@ def restore(
     return left
 
 
-def branch_start(manifest: Manifest, was: str) -> str:
-    """Where the worker's branch `was` at the save."""
+def branch_start(manifest: Manifest, was: str, base: str) -> str:
+    """Where the worker's branch `was` at the save; its `base` if it was nowhere."""
     here = manifest.head if manifest.branch == was else manifest.tip
-    start = here or manifest.head or manifest.tip
-    if start is None:
-        raise CannotRestore("no commit was saved that its branch could start from")
-    return start
+    return here or manifest.head or manifest.tip or base
 
 
 def _put_back_head(repo: Repo, own: str, manifest: Manifest) -> None:

@@ -12,10 +12,10 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 
-from tmuxorch.adapters import git, procfs, rundir
+from tmuxorch.adapters import git, process_table, procfs, rundir
 from tmuxorch.adapters.database import FILE, MARKER
 from tmuxorch.adapters.store import open_store
-from tmuxorch.core.observation import Alive
+from tmuxorch.core.observation import Dead
 from tmuxorch.errors import StoreDamaged, TmuxorchError
 from tmuxorch.model import Agent, State, Status
 from tmuxorch.service import git_remains, sweep
@@ -25,6 +25,8 @@ from tmuxorch.service.orphaned_worktrees import adopted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git import Repo, Worktree
+    from tmuxorch.core.observation import Ended, Started
+    from tmuxorch.model import ProcessId
     from tmuxorch.service.context import Context
 
 _FILES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER)
@@ -36,6 +38,8 @@ def set_damaged_store_aside(state_dir: str) -> str | None:
     One that cannot be used for another reason (it is newer, locked, on a full disk, another
     user's) stays where it is, and `StoreUnusable` says why.
     """
+    if not os.path.lexists(state_dir):
+        return None  # lost as a whole: the next who needs it makes it
     try:
         store = open_store(state_dir)
         try:
@@ -68,10 +72,12 @@ def rebuild(ctx: Context) -> list[Agent]:
 
     A store without agents takes over the id that the marks name, so that they are its own.
     """
+    look = Look(ctx)
     found = [
         (repo, worktree)
-        for repo, worktree in Look(ctx).worktrees
+        for repo, worktree in look.worktrees
         if (worktree.locked_reason or "").startswith("tmuxorch:")
+        and not _serves_elsewhere(look, (worktree.locked_reason or "").rpartition(":")[2])
     ]
     stores = Counter((worktree.locked_reason or "").split(":")[1] for _, worktree in found)
     if stores and ctx.store.id not in stores and not ctx.store.agents():
@@ -81,23 +87,37 @@ def rebuild(ctx: Context) -> list[Agent]:
     for repo, worktree in found:
         marked = (worktree.locked_reason or "").removeprefix(own)
         if (worktree.locked_reason or "").startswith(own) and ctx.store.agent(marked) is None:
-            agent = _recollect(ctx, repo, worktree)
+            agent = _recollect(look, repo, worktree)
             ctx.store.add(agent)
             ctx.store.record(agent, "rebuilt", f"{agent.worktree} carries our mark")
             added.append(agent)
     return added
 
 
-def _recollect(ctx: Context, repo: Repo, worktree: Worktree) -> Agent:
-    """All that the worktree, its run directory and tmux still tell of an agent."""
+def _serves_elsewhere(look: Look, agent_id: str) -> bool:
+    """Whether its shim lives and keeps its words in the state directory of another store."""
+    ours, mark = os.path.realpath(look.ctx.state_dir), f"/run/{agent_id}"
+    for row in look.processes:
+        named = [word for word in process_table.read_arguments(row.pid) if mark in word]
+        if any(os.path.realpath(word.partition(mark)[0]) != ours for word in named):
+            return True
+    return False
+
+
+def _recollect(look: Look, repo: Repo, worktree: Worktree) -> Agent:
+    """All that the worktree, its run directory, its processes and tmux still tell of an agent."""
+    ctx = look.ctx
     agent = adopted(ctx, repo, worktree)
     directory = ctx.run_dir(agent.id)
-    started, launch = rundir.read_started(directory), rundir.read_launch(directory)
-    ended = rundir.read_exit(directory)
-    runs = started is not None and isinstance(procfs.observe_process(started.process), Alive)
+    launch = rundir.read_launch(directory)
+    started, ended = _words(directory)
+    process, shim = (started.process, started.shim) if started else (None, None)
     pane = None
     with suppress(TmuxorchError):  # the watcher will find the window
         pane = ctx.tmux().find_pane(agent.id)
+    if process is None:
+        process, shim = _living(look, agent.id, pane.pid if pane else 0)
+    runs = process is not None and not isinstance(procfs.observe_process(process), Dead)
     command = launch.argv if launch else ()
     return replace(
         agent,
@@ -113,14 +133,31 @@ def _recollect(ctx: Context, repo: Repo, worktree: Worktree) -> Agent:
         owner=None,
         socket=launch.env.get("TMUXORCH_SOCKET", ctx.socket) if launch else ctx.socket,
         place=pane.place if pane is not None else None,
-        process=started.process if started else None,
-        shim=started.shim if started else None,
+        process=process,
+        shim=shim,
         exit=None if runs or ended is None else ended.exit,
         stopped=not runs,
         restarts=next((word.run for word in (started, ended) if word and word.run), 0),
         started_at=started.at if started else None,
         ended_at=None if runs else ctx.clock(),
     )
+
+
+def _words(directory: str) -> tuple[Started | None, Ended | None]:
+    """What the shim said; nothing if it cannot be read."""
+    with suppress(OSError, ValueError):
+        return rundir.read_started(directory), rundir.read_exit(directory)
+    return None, None
+
+
+def _living(look: Look, agent_id: str, pane_pid: int) -> tuple[ProcessId | None, ProcessId | None]:
+    """The agent's process and its shim, by their marks, where no word of the shim is left."""
+    rows = look.serving(agent_id)
+    shim = next((row for row in rows if row.pid == pane_pid), None)
+    others = [row for row in rows if row is not shim]
+    children = [row for row in others if shim is not None and row.parent == shim.pid]
+    first = next(iter((*children, *others)), shim)
+    return (first.id if first else None), (shim.id if shim else None)
 
 
 def _main_branch(repo: Repo) -> str | None:

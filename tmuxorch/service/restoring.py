@@ -156,7 +156,8 @@ def _start_commit(repo: Repo, entry: HistoryEntry) -> str:
             raise CannotRestore(
                 f"{entry.name} cannot be restored: what was saved of it in {entry.archive} is gone"
             )
-        commit = putting_back.branch_start(read_manifest(entry.archive), entry.branch)
+        manifest = read_manifest(entry.archive)
+        commit = putting_back.branch_start(manifest, entry.branch, entry.base_commit)
     try:
         git.git(repo.root, "cat-file", "-e", f"{commit}^{{commit}}")
     except GitFailed as error:
@@ -211,6 +212,7 @@ def _bring_back(
                 entry.archive,
                 agent.worktree,
                 was=entry.branch,
+                base=entry.base_commit,
                 branch=agent.branch,
                 reason=reason,
                 marker=marker,

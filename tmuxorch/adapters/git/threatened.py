@@ -13,8 +13,8 @@ from tmuxorch.reading import read_regular
 
 OID = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 # Files of a worktree's git directory that name commits: MERGE_HEAD and its like, the steps of
-# a rebase, a bisect's refs.
-STATES = ("BISECT_", "rebase-", "sequencer", "refs")
+# a rebase, a bisect's refs; and the logs, which git does not show of a HEAD without a commit.
+STATES = ("BISECT_", "rebase-", "sequencer", "refs", "logs")
 STATE_MAX = 1 << 24
 
 
