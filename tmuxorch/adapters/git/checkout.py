@@ -16,7 +16,6 @@ from tmuxorch.adapters.git.call import LOOK_S, git
 from tmuxorch.adapters.git.pipes import holds_pipes, unblocking
 from tmuxorch.adapters.gitdir import git_dir, read_line
 from tmuxorch.adapters.run import Completed
-from tmuxorch.errors import GitFailed, NoRepository
 
 # Settings that let git skip a look at a file, or see another name, mode or link than there is.
 PLAIN = (
@@ -170,12 +169,10 @@ def leads_to(worktree: str, own: str) -> bool:
 
 
 def is_usable(own: str) -> bool:
-    """Whether git can work with this git directory at all."""
-    try:
-        git(own, f"--git-dir={own}", "rev-parse", "--git-dir")
-    except (GitFailed, NoRepository):
-        return False
-    return True
+    """Whether git can work with this git directory; GitFailed if git did not come to say so."""
+    # Only its own word counts: of a git that was killed nothing is known.
+    done = git(own, f"--git-dir={own}", "rev-parse", "--git-dir", ok=(0, 128))
+    return done.returncode == 0
 
 
 def head_of(own: str) -> tuple[str | None, str | None]:
