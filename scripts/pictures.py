@@ -11,7 +11,7 @@ from collections.abc import Callable
 from textual.pilot import Pilot
 
 from tmuxorch.model import Status
-from tmuxorch.service import demo
+from tmuxorch.service.care import demo
 from tmuxorch.tui.app import TmuxorchApp
 from tmuxorch.tui.setting import Setting
 

@@ -22,8 +22,8 @@ import libtmux
 import psutil
 import pytest
 
-from tmuxorch.adapters import procfs
-from tmuxorch.adapters.watchfile import observe_watcher
+from tmuxorch.adapters.store.watchfile import observe_watcher
+from tmuxorch.adapters.system import procfs
 
 DEADLINE_S = 20.0
 needs_proc = pytest.mark.skipif(not procfs.LINUX, reason="only /proc tells that")

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.workshop import Workshop
-from tmuxorch.adapters import git
+from tmuxorch.adapters.git import facade as git
 from tmuxorch.model import Agent, HistoryEntry
-from tmuxorch.service import salvage
+from tmuxorch.service.removal import salvage
 
 WHO = [
     *("-c", "user.name=tmuxorch"),

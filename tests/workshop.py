@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from tmuxorch import config as configuration
-from tmuxorch.adapters import git
+from tmuxorch.adapters.git import facade as git
 from tmuxorch.model import Agent, AgentId, HistoryEntry, Kind, Reason, State, Status
-from tmuxorch.service import places, removal, restoring
+from tmuxorch.service import places
 from tmuxorch.service.context import Context, open_context
+from tmuxorch.service.removal import removal, restoring
 
 GITCONFIG = """
 [user]

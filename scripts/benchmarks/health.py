@@ -19,10 +19,10 @@ from statistics import median, quantiles
 import psutil
 from measuring import Row, World, main, medians, private_world, run, wait_for
 
-from tmuxorch.adapters.watchfile import observe_watcher
+from tmuxorch.adapters.store.watchfile import observe_watcher
 from tmuxorch.model import Agent, State
 from tmuxorch.service.context import open_context
-from tmuxorch.service.health import Health
+from tmuxorch.service.health.loop import Health
 
 KILLS = 200
 SHIM_KILLS = 50

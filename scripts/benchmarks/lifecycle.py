@@ -28,7 +28,7 @@ from measuring import (
 )
 
 from tmuxorch import shim
-from tmuxorch.adapters import rundir
+from tmuxorch.adapters.store import rundir
 
 
 def creation_rows() -> Iterator[Row]:

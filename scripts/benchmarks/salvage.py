@@ -16,10 +16,11 @@ from statistics import median
 from measuring import PATH, Row, main, run, took_ms
 
 from tmuxorch import config as configuration
-from tmuxorch.adapters import git
+from tmuxorch.adapters.git import facade as git
 from tmuxorch.model import Agent, AgentId, HistoryEntry, Kind, Reason, State, Status
-from tmuxorch.service import aside, places, removal, restoring
+from tmuxorch.service import places
 from tmuxorch.service.context import open_context
+from tmuxorch.service.removal import aside, removal, restoring
 
 FILES, NEW = 20_000, 1_000
 ROUNDS = 3

@@ -22,7 +22,8 @@ from statistics import median
 import psutil
 from measuring import Row, World, main, private_world, run
 
-from tmuxorch.adapters import procfs, store
+from tmuxorch.adapters.store import records
+from tmuxorch.adapters.system import procfs
 from tmuxorch.model import Agent, AgentId, Kind, ProcessId, State, Status
 
 SIZE = (160, 45)
@@ -95,7 +96,7 @@ def opened(*argv: str, cwd: str = "/") -> Iterator[Terminal]:
 def record(world: World, count: int, process: ProcessId | None = None) -> list[Agent]:
     """Agents that are only records, all with this process unless another is given."""
     os.environ["TMUXORCH_WATCHER"] = "off"
-    opened_store = store.open_store(world.state)
+    opened_store = records.open_store(world.state)
     made = []
     for n in range(count):
         number = next(world.numbers)
@@ -190,7 +191,7 @@ def memory_rows() -> Iterator[Row]:
     """What an hour of use leaves: 3600 changes in the store and as many keys."""
     with private_world() as world:
         agents = record(world, 50)
-        opened_store = store.open_store(world.state)
+        opened_store = records.open_store(world.state)
         sizes = []
         with opened("tmuxorch", cwd=str(world.repo)) as terminal:
             terminal.wait_for(b"working")

@@ -17,9 +17,9 @@ import pytest
 
 from tests.conftest import World, wait_for
 from tests.e2e.test_watch_death import SLEEP, kill, listed, watch_once, write
-from tmuxorch.adapters import database
+from tmuxorch.adapters.store import database
 from tmuxorch.errors import StoreUnusable
-from tmuxorch.service import repair
+from tmuxorch.service.care import repair
 
 
 def examine(world: World, *args: str) -> tuple[int, dict[str, Any]]:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.conftest import World, wait_for
-from tmuxorch.adapters.watchfile import observe_watcher
+from tmuxorch.adapters.store.watchfile import observe_watcher
 
 READER = ("--", "sh", "-c", "cat >out.txt")
 

@@ -15,9 +15,9 @@ from typing import Any
 from tests.agents import agent as make_agent
 from tests.conftest import World, wait_for
 from tests.hostile import ARGUMENTS, CSI, LINES, STRINGS, TEXTS, find_obeyed, on_terminal
-from tmuxorch.adapters.rows import as_columns, insertion
-from tmuxorch.adapters.store import open_store
-from tmuxorch.config_rules import quote
+from tmuxorch.adapters.store.records import open_store
+from tmuxorch.adapters.store.rows import as_columns, insertion
+from tmuxorch.config.rules import quote
 from tmuxorch.model import AgentId, Exit, HistoryEntry, Kind, Reason, State
 from tmuxorch.paths import ensure_private
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import World, wait_for
-from tmuxorch.adapters.store import open_store
+from tmuxorch.adapters.store.records import open_store
 
 SLEEP = ("--", "sleep", "1000")
 HEAVY = {"textual", "git", "libtmux", "psutil", "rich", "click", "subprocess"}

@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import World, wait_for
 from tests.e2e.test_watch_death import SLEEP, column, kill, listed, watch_once, write
 from tests.faults.test_sagas import CREATE_STEPS, DRIVER, run_with_fault
-from tmuxorch.adapters.watchfile import observe_watcher
+from tmuxorch.adapters.store.watchfile import observe_watcher
 
 
 def server_of(world: World) -> psutil.Process:

@@ -36,8 +36,8 @@ def test_the_wheel_holds_all_it_needs_at_run_time(wheel: Path) -> None:
     assert sources <= names
     assert {
         "tmuxorch/shim.py",
-        "tmuxorch/defaults.toml",
-        "tmuxorch/demo.toml",
+        "tmuxorch/config/defaults.toml",
+        "tmuxorch/service/care/demo.toml",
         "tmuxorch/py.typed",
     } <= names
     assert not [n for n in names if n.startswith("tests") or "__pycache__" in n]

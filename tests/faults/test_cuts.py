@@ -13,7 +13,7 @@ import pytest
 
 from tests.workshop import Look, Workshop, write
 from tmuxorch.model import Agent, HistoryEntry, State
-from tmuxorch.service import sweep
+from tmuxorch.service.sweep import sweep
 
 REMOVE_STEPS = (
     *("claimed", "ended", "closed", "moved", "saved", "buried", "worktree", "branch", "files"),

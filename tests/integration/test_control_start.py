@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from tests.conftest import World, wait_for
-from tmuxorch.adapters import tether
-from tmuxorch.adapters.control import Control
+from tmuxorch.adapters.system import tether
+from tmuxorch.adapters.tmux.control import Control
 from tmuxorch.errors import TmuxNoServer
 
 

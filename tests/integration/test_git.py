@@ -14,28 +14,23 @@ from pathlib import Path
 import pytest
 from git import Repo as Oracle
 
-from tmuxorch.adapters.git import (
+from tmuxorch.adapters.git.branches import (
     Base,
-    Repo,
-    WorkStats,
-    add_worktree,
     branch_commit,
     check_branch_name,
     commits_only_on,
-    copy_into_worktree,
     delete_branch,
-    diff,
-    discard_worktree,
-    find_repo,
-    git,
     holding_nothing,
     holds_nothing,
-    list_worktrees,
     resolve_base,
-    work_stats,
 )
-from tmuxorch.adapters.locks import flock
-from tmuxorch.adapters.run import Timeout, run
+from tmuxorch.adapters.git.call import git
+from tmuxorch.adapters.git.changes import WorkStats, diff, work_stats
+from tmuxorch.adapters.git.copies import copy_into_worktree
+from tmuxorch.adapters.git.location import Repo, find_repo
+from tmuxorch.adapters.git.worktrees import add_worktree, discard_worktree, list_worktrees
+from tmuxorch.adapters.system.locks import flock
+from tmuxorch.adapters.system.run import Timeout, run
 from tmuxorch.errors import BadName, GitFailed, NoRepository, SetupFailed
 
 REASON = "tmuxorch:store:abc123"

@@ -15,10 +15,10 @@ from tests.conftest import World, wait_for
 from tmuxorch.core.observation import Unknown
 from tmuxorch.errors import CannotSave
 from tmuxorch.model import AgentId, State, Status
-from tmuxorch.service import removal
 from tmuxorch.service.context import Context, open_context
-from tmuxorch.service.health import GRACE_S, Deed, Health
-from tmuxorch.service.panes import Answer, Servers
+from tmuxorch.service.health.loop import GRACE_S, Deed, Health
+from tmuxorch.service.health.panes import Answer, Servers
+from tmuxorch.service.removal import removal
 from tmuxorch.service.settings import Settings
 
 SLEEP = ("--", "sleep", "1000")

@@ -11,8 +11,8 @@ import pytest
 
 from tests.workshop import Workshop, write
 from tmuxorch.model import State
-from tmuxorch.service import removal
-from tmuxorch.service.stake import describe
+from tmuxorch.service.removal import removal
+from tmuxorch.service.removal.stake import describe
 
 Kind = Callable[[Workshop, Path], None]
 KINDS: dict[str, Kind] = {}

@@ -20,7 +20,9 @@ from tests.workshop import Look, Workshop, write
 from tmuxorch.core.view import history_json
 from tmuxorch.errors import CannotRestore
 from tmuxorch.model import Agent, HistoryEntry
-from tmuxorch.service import doctor, legacy_saves, removed, salvage, sweep
+from tmuxorch.service.care import doctor
+from tmuxorch.service.removal import history, legacy_saves, salvage
+from tmuxorch.service.sweep import sweep
 
 # Never committed, one for every place where such a thing may be.
 SECRETS = {
@@ -261,8 +263,8 @@ def test_the_watcher_converts_all_and_tells_of_a_failure_once(shop: Workshop) ->
 
 def test_a_sweep_converts_what_is_past_its_days_and_drops_none_of_it(shop: Workshop) -> None:
     _, entry, _, _ = old_save(shop)
-    shop.ctx.clock = lambda: entry.removed_at + 10 * removed.DAY_S
-    assert removed.observe_unmerged(entry) is not None
+    shop.ctx.clock = lambda: entry.removed_at + 10 * history.DAY_S
+    assert history.observe_unmerged(entry) is not None
     (found,) = sweep.observe_orphans(shop.ctx, keep_days=1)
     assert (found.kind, found.action) == (sweep.Thing.HISTORY, sweep.Action.SALVAGE)
     assert sweep.apply(shop.ctx, found, keep_days=1).done

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import World
-from tmuxorch.adapters import git
+from tmuxorch.adapters.git import facade as git
 from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, TmuxorchError, WorkAtStake
 from tmuxorch.model import Agent, AgentId, Kind, State, Status
-from tmuxorch.service import merging, places
+from tmuxorch.service import places
 from tmuxorch.service.context import Context, open_context
-from tmuxorch.service.merging import How, Merged
+from tmuxorch.service.landing import merging
+from tmuxorch.service.landing.merging import How, Merged
 
 
 class Workshop:

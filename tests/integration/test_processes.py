@@ -21,7 +21,7 @@ import pytest
 
 import tmuxorch
 from tests.conftest import needs
-from tmuxorch.adapters import portable, processes, procfs, writers
+from tmuxorch.adapters.system import portable, processes, procfs, writers
 from tmuxorch.core.observation import Alive, Dead, Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId

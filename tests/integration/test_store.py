@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tmuxorch.adapters import migrations
-from tmuxorch.adapters.database import SCHEMA_VERSION
-from tmuxorch.adapters.migrations import MIGRATIONS
-from tmuxorch.adapters.store import Store, open_store, open_store_for_reading
+from tmuxorch.adapters.store import migrations
+from tmuxorch.adapters.store.database import SCHEMA_VERSION
+from tmuxorch.adapters.store.migrations import MIGRATIONS
+from tmuxorch.adapters.store.records import Store, open_store, open_store_for_reading
 from tmuxorch.errors import NameTaken, StateConflict, StoreUnusable
 from tmuxorch.model import (
     Agent,
@@ -284,7 +284,7 @@ def test_a_later_step_is_taken_once_and_keeps_what_is_there(
     store.close()
     step = ("9999-later", "ALTER TABLE agents ADD COLUMN colour TEXT")
     monkeypatch.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, step))
-    monkeypatch.setattr("tmuxorch.adapters.database.SCHEMA_VERSION", len(MIGRATIONS) + 1)
+    monkeypatch.setattr("tmuxorch.adapters.store.database.SCHEMA_VERSION", len(MIGRATIONS) + 1)
     for _ in range(2):
         store = open_store(str(tmp_path))
         assert store.meta("migration:9999-later") is not None

@@ -15,8 +15,8 @@ import pytest
 from tests.conftest import wait_for
 from tests.workshop import Workshop, write
 from tmuxorch.model import Agent, Reason, State
-from tmuxorch.service import sweep
-from tmuxorch.service.sweep import Action, Orphan, Thing
+from tmuxorch.service.sweep import sweep
+from tmuxorch.service.sweep.sweep import Action, Orphan, Thing
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def apply_all(shop: Workshop, **options: int) -> list[Orphan]:
 
 
 def dead_owner() -> object:
-    from tmuxorch.adapters import procfs
+    from tmuxorch.adapters.system import procfs
 
     child = subprocess.Popen(["sleep", "100"])
     identity = procfs.identify(child.pid)
@@ -166,7 +166,7 @@ def test_what_a_dead_owner_left_half_done_is_carried_on(shop: Workshop, state: S
 
 
 def test_what_a_live_owner_is_doing_is_left_to_it(shop: Workshop) -> None:
-    from tmuxorch.adapters import procfs
+    from tmuxorch.adapters.system import procfs
 
     shop.worker("busy", state=State.CREATING, owner=procfs.identify_self())
     assert sweep.observe_orphans(shop.ctx) == []

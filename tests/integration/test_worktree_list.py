@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.workshop import Workshop
-from tmuxorch.adapters import git
+from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.admin import list_admins
 
 FILES = ("gitdir", "HEAD", "commondir", "locked", "index")

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.workshop import Workshop, write
-from tmuxorch.adapters import git, procfs
+from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.call import CALLER
+from tmuxorch.adapters.system import procfs
 from tmuxorch.errors import GitFailed
 from tmuxorch.model import Agent, ProcessId, State
-from tmuxorch.service import doctor, repair, sweep
-from tmuxorch.service.sweep import Action, Orphan
+from tmuxorch.service.care import doctor, repair
+from tmuxorch.service.sweep import sweep
+from tmuxorch.service.sweep.sweep import Action, Orphan
 
 OLD_S = 1000.0
 FILES = ("gitdir", "HEAD", "commondir", "locked", "index")

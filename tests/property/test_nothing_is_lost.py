@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 
 from tests.workshop import Workshop, write
 from tmuxorch.model import Agent, HistoryEntry
-from tmuxorch.service import sweep
+from tmuxorch.service.sweep import sweep
 
 Files = dict[str, str]
 # Tracked, new, ignored, deep, and a name that needs quoting.

@@ -16,7 +16,7 @@ from tests.rawtree import RawTree, differences, read_tree
 from tests.works import CONFIGS, FILTER, WORKS, Bench
 from tests.workshop import Workshop, write
 from tmuxorch.model import Agent
-from tmuxorch.service import removal
+from tmuxorch.service.removal import removal
 
 SOME_WORK = st.lists(st.sampled_from(sorted(WORKS)), min_size=1, max_size=6)
 CONFIG = st.sampled_from(sorted(CONFIGS))

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import NoReturn
 
 import tests.soak.clock  # noqa: F401 -- first: later imports keep its `time.time`
-import tmuxorch.service.health
-import tmuxorch.service.merging
-import tmuxorch.service.restoring
-import tmuxorch.service.sweep  # noqa: F401 -- imported once, for all that are forked
+import tmuxorch.service.health.loop
+import tmuxorch.service.landing.merging
+import tmuxorch.service.removal.restoring
+import tmuxorch.service.sweep.sweep  # noqa: F401 -- imported once, for all that are forked
 from tmuxorch.cli.app import VERBS, app
 from tmuxorch.cli.main import main
 

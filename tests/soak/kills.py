@@ -11,7 +11,7 @@ from collections.abc import Callable
 from tests.soak import table
 from tests.soak.commands import Command
 from tests.soak.world import World
-from tmuxorch.adapters.watchfile import observe_watcher
+from tmuxorch.adapters.store.watchfile import observe_watcher
 
 # How long a child lives before its kill: it has to become git first, which is over in some ms.
 CHILD_S = (0.002, 0.02)

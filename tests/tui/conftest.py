@@ -13,7 +13,8 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.conftest import DEADLINE_S, World
-from tmuxorch.adapters import procfs, store
+from tmuxorch.adapters.store import records
+from tmuxorch.adapters.system import procfs
 from tmuxorch.model import Agent, AgentId, Kind, State, Status
 from tmuxorch.paths import ensure_private
 from tmuxorch.tui.app import TmuxorchApp
@@ -67,7 +68,7 @@ class Stage:
     def record(self, name: str, status: Status = Status.WORKING, **changes: Any) -> Agent:
         """An agent that is only a record; its process is this test's, so it is alive."""
         ensure_private(str(self.world.state))
-        opened = store.open_store(str(self.world.state))
+        opened = records.open_store(str(self.world.state))
         self._made += 1
         repo = changes.pop("repo", str(self.world.repo))
         agent = Agent(

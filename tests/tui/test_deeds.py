@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from tests.conftest import World, wait_for
 from tests.tui.conftest import Stage
-from tmuxorch.adapters.store import open_store
+from tmuxorch.adapters.store.records import open_store
 from tmuxorch.model import State
 from tmuxorch.tui.screens.ask import Ask
 from tmuxorch.tui.screens.new import NewWorker

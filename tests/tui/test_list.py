@@ -10,7 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.tui.conftest import Stage
-from tmuxorch.adapters import procfs, store
+from tmuxorch.adapters.store import records
+from tmuxorch.adapters.system import procfs
 from tmuxorch.model import Exit, State, Status
 
 
@@ -168,7 +169,7 @@ def test_what_others_write_into_the_store_appears(stage: Stage) -> None:
 
     async def story(_: Pilot[None]) -> None:
         await stage.until(lambda: stage.names == ["a"])
-        opened = store.open_store(str(stage.world.state))
+        opened = records.open_store(str(stage.world.state))
         opened.swap(agent, expect=[State.RUNNING], status=Status.WAITING)
         opened.close()
         await stage.until(lambda: "◆ waiting  a" in stage.list)
@@ -184,7 +185,7 @@ def test_the_selected_agent_stays_selected_when_the_order_changes(stage: Stage) 
 
     async def story(_: Pilot[None]) -> None:
         await stage.until(lambda: stage.selected == "a")
-        opened = store.open_store(str(stage.world.state))
+        opened = records.open_store(str(stage.world.state))
         opened.swap(second, expect=[State.RUNNING], status=Status.WAITING)
         opened.close()
         await stage.until(lambda: stage.names == ["b", "a"])

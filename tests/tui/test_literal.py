@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.tui.conftest import Stage
-from tmuxorch.adapters.store import open_store
+from tmuxorch.adapters.store.records import open_store
 from tmuxorch.core.literal import literal
 from tmuxorch.model import HistoryEntry, Reason
 from tmuxorch.tui.ansi import screen_lines
@@ -81,7 +81,7 @@ def _bury(stage: Stage) -> None:
     with opened._write() as db:
         from dataclasses import fields
 
-        from tmuxorch.adapters.rows import as_columns, insertion
+        from tmuxorch.adapters.store.rows import as_columns, insertion
 
         columns = as_columns({f.name: getattr(entry, f.name) for f in fields(entry)})
         db.execute(insertion("history", columns), list(columns.values()))

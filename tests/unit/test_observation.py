@@ -20,7 +20,7 @@ def test_not_knowing_is_never_equal_to_being_dead() -> None:
     assert facts[1] == facts[2]
 
 
-@pytest.mark.parametrize("module", ["tmuxorch.core.observation", "tmuxorch.adapters.procfs"])
+@pytest.mark.parametrize("module", ["tmuxorch.core.observation", "tmuxorch.adapters.system.procfs"])
 def test_what_ls_imports_brings_no_costly_module_along(module: str) -> None:
     code = (
         f"import sys; sys.path.insert(0, {SOURCE!r}); import {module}; "

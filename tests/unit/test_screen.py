@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tmuxorch import config
+from tmuxorch.config.profiles import Profile
 from tmuxorch.core.screen import LINE_MAX, read_status, settle_status
 from tmuxorch.model import Kind, Status
-from tmuxorch.profiles import Profile
 
 BUILT_IN = config.load("/nonexistent/config.toml", None).agents
 WORKING, WAITING, IDLE = Status.WORKING, Status.WAITING, Status.IDLE

@@ -21,7 +21,7 @@ shim.main()
 
 try:
     from tmuxorch import shim
-    from tmuxorch.adapters import procfs
+    from tmuxorch.adapters.system import procfs
 except ImportError:
     pass  # another Python, that an agent runs
 else:

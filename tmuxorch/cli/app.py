@@ -137,7 +137,7 @@ def _silence(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
 def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Names of live agents for the shell."""
     from tmuxorch import paths
-    from tmuxorch.adapters.store import open_store_for_reading
+    from tmuxorch.adapters.store.records import open_store_for_reading
 
     store = open_store_for_reading(paths.state_dir(os.environ))
     names = [] if store is None else [agent.name for agent in store.agents()]
@@ -147,7 +147,7 @@ def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> lis
 def complete_removed(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Names of removed workers for the shell."""
     from tmuxorch import paths
-    from tmuxorch.adapters.store import open_store_for_reading
+    from tmuxorch.adapters.store.records import open_store_for_reading
 
     store = open_store_for_reading(paths.state_dir(os.environ))
     names = set() if store is None else {entry.name for entry in store.history(limit=1000)}

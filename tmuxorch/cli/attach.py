@@ -10,7 +10,7 @@ from tmuxorch.cli.app import common_options, json_errors_option, name_argument
 from tmuxorch.cli.screen import need_terminal
 from tmuxorch.cli.session import Session
 from tmuxorch.model import Agent
-from tmuxorch.service import attaching
+from tmuxorch.service.workers import attaching
 
 
 @click.command("attach")

@@ -8,7 +8,7 @@ import click
 
 from tmuxorch.cli.app import common_options, json_errors_option
 from tmuxorch.cli.screen import need_terminal
-from tmuxorch.service import demo
+from tmuxorch.service.care import demo
 
 
 @click.command("demo")

@@ -13,8 +13,9 @@ from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
 from tmuxorch.errors import TmuxorchError
-from tmuxorch.service import doctor, repair, sweep
-from tmuxorch.service.doctor import Check
+from tmuxorch.service.care import doctor, repair
+from tmuxorch.service.care.doctor import Check
+from tmuxorch.service.sweep import sweep
 
 
 @click.command("doctor")

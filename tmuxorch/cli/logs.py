@@ -8,14 +8,14 @@ import time
 
 import click
 
-from tmuxorch.adapters import rundir
-from tmuxorch.adapters.tmux import Tmux
+from tmuxorch.adapters.store import rundir
+from tmuxorch.adapters.tmux.server import Tmux
 from tmuxorch.cli import output
 from tmuxorch.cli.app import common_options, json_errors_option, name_argument
 from tmuxorch.cli.session import Session
 from tmuxorch.errors import NotRunning, UnknownName
 from tmuxorch.model import Agent, PaneId
-from tmuxorch.service.removal import is_shim_note
+from tmuxorch.service.removal.removal import is_shim_note
 
 FOLLOW_S = 0.25
 ALL_SCROLLBACK = 1_000_000

@@ -7,13 +7,13 @@ import sys
 import time
 
 from tmuxorch import paths
-from tmuxorch.adapters import gitdir
-from tmuxorch.adapters.store import open_store_for_reading
-from tmuxorch.adapters.watchfile import observe_watcher
+from tmuxorch.adapters.git import location
+from tmuxorch.adapters.store.records import open_store_for_reading
+from tmuxorch.adapters.store.watchfile import observe_watcher
 from tmuxorch.cli import output, paint
 from tmuxorch.core import view
 from tmuxorch.core.literal import literal
-from tmuxorch.service.looking import look
+from tmuxorch.service.health.liveness import look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> 
 
 def repository_here() -> str | None:
     """The root of the repository around the current directory, if there is one."""
-    found = gitdir.locate(os.getcwd())
-    return gitdir.check_text(found.root) if found else None
+    found = location.locate(os.getcwd())
+    return location.check_text(found.root) if found else None
 
 
 def _table(agents: list[Agent], seen: list[Glance], root: str | None) -> str:

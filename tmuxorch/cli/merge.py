@@ -13,9 +13,10 @@ from tmuxorch.cli.session import Session
 from tmuxorch.core import view
 from tmuxorch.errors import UsageError, WorkAtStake
 from tmuxorch.model import HistoryEntry, Reason
-from tmuxorch.service import merging, removal
-from tmuxorch.service.merging import How, Merged
-from tmuxorch.service.whereabouts import refuse_unseen
+from tmuxorch.service.landing import merging
+from tmuxorch.service.landing.merging import How, Merged
+from tmuxorch.service.removal import removal
+from tmuxorch.service.workers.visibility import refuse_unseen
 
 
 @click.command("merge")

@@ -16,9 +16,9 @@ from tmuxorch.cli.trust import ask_trust
 from tmuxorch.errors import BadText, ConfigInvalid, NotTrusted, UsageError
 from tmuxorch.model import Kind
 from tmuxorch.reading import read_stream
-from tmuxorch.service import creation
-from tmuxorch.service.leader import ensure_watcher
-from tmuxorch.service.running import MAX_TEXT_BYTES
+from tmuxorch.service.health.leader import ensure_watcher
+from tmuxorch.service.workers import creation
+from tmuxorch.service.workers.running import MAX_TEXT_BYTES
 
 SILENCE_S = 60.0  # that a FIFO may keep before it is given up
 

@@ -7,7 +7,7 @@ import sys
 import time
 
 from tmuxorch import paths
-from tmuxorch.service.reporting import parse_status, report
+from tmuxorch.service.workers.reporting import parse_status, report
 
 
 def report_own(word: str) -> int:

@@ -11,7 +11,7 @@ from tmuxorch.cli.app import common_options, complete_name, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.report import report_own
 from tmuxorch.cli.session import Session
-from tmuxorch.service.reporting import REPORTABLE, parse_status, report
+from tmuxorch.service.workers.reporting import REPORTABLE, parse_status, report
 
 
 @click.command("report")

@@ -10,10 +10,10 @@ from tmuxorch.cli.session import Session
 from tmuxorch.cli.watch import own_context, report_bug, settings_of
 from tmuxorch.errors import TmuxorchError, UsageError
 from tmuxorch.model import Agent, State
-from tmuxorch.service import running
-from tmuxorch.service.health import Health
-from tmuxorch.service.leader import ensure_watcher
-from tmuxorch.service.watching import settle
+from tmuxorch.service.health.leader import ensure_watcher
+from tmuxorch.service.health.loop import Health
+from tmuxorch.service.health.watcher import settle
+from tmuxorch.service.workers import running
 
 
 @click.command("restart")

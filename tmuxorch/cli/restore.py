@@ -9,8 +9,8 @@ import click
 from tmuxorch.cli.app import common_options, complete_removed, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
-from tmuxorch.service import restoring
-from tmuxorch.service.leader import ensure_watcher
+from tmuxorch.service.health.leader import ensure_watcher
+from tmuxorch.service.removal import restoring
 
 
 @click.command("restore")

@@ -12,9 +12,9 @@ from tmuxorch.cli.session import Session
 from tmuxorch.core import view
 from tmuxorch.errors import WorkAtStake
 from tmuxorch.model import Agent, HistoryEntry, Reason
-from tmuxorch.service import removal
-from tmuxorch.service.stake import describe
-from tmuxorch.service.whereabouts import take_as_gone
+from tmuxorch.service.removal import removal
+from tmuxorch.service.removal.stake import describe
+from tmuxorch.service.workers.visibility import take_as_gone
 
 
 @click.command("rm")

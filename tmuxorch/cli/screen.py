@@ -6,7 +6,7 @@ import os
 import sys
 
 from tmuxorch import paths
-from tmuxorch.adapters.gitdir import check_text, locate
+from tmuxorch.adapters.git.location import check_text, locate
 from tmuxorch.errors import NeedsTerminal
 from tmuxorch.tui.setting import Setting
 

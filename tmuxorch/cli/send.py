@@ -10,7 +10,7 @@ import click
 from tmuxorch.cli.app import common_options, json_errors_option, name_argument
 from tmuxorch.cli.session import Session
 from tmuxorch.errors import BadText
-from tmuxorch.service import running
+from tmuxorch.service.workers import running
 
 WITH_VALUE = ("-L", "-S", "--repo")
 FLAGS = ("-q", "--quiet", "--json", "-h", "--help")

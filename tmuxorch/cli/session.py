@@ -9,15 +9,16 @@ from functools import cached_property
 
 from tmuxorch import config as configuration
 from tmuxorch import paths
-from tmuxorch.adapters import git
-from tmuxorch.adapters.gitdir import check_text
+from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.git.location import check_text
 from tmuxorch.cli import ls
 from tmuxorch.core import naming, view
 from tmuxorch.core.literal import literal
 from tmuxorch.errors import AmbiguousName, UnknownName
-from tmuxorch.service import removed, settings
+from tmuxorch.service import settings
 from tmuxorch.service.context import Context, open_context
-from tmuxorch.service.looking import look
+from tmuxorch.service.health.liveness import look
+from tmuxorch.service.removal import history
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Session:
     def find_removed(self, name: str) -> HistoryEntry:
         """The removed agent by name, id or unique prefix, the newest of its name."""
         self.config()
-        return removed.find(self.ctx, name, here=self.repo_root())
+        return history.find(self.ctx, name, here=self.repo_root())
 
     def look(self, agent: Agent) -> dict[str, Any]:
         """The agent's JSON with a fresh look at its process."""

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from tmuxorch.adapters import procfs
+from tmuxorch.adapters.system import procfs
 from tmuxorch.cli import paint
 from tmuxorch.cli.app import common_options, json_option, name_argument
 from tmuxorch.cli.output import print_json

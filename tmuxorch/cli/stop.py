@@ -7,7 +7,7 @@ import click
 from tmuxorch.cli.app import common_options, json_option, name_argument
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
-from tmuxorch.service import running
+from tmuxorch.service.workers import running
 
 
 @click.command("stop")

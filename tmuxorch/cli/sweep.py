@@ -13,8 +13,8 @@ from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
 from tmuxorch.core.sizes import human_size
 from tmuxorch.errors import TmuxorchError
-from tmuxorch.service import sweep
-from tmuxorch.service.sweep import Action, Orphan
+from tmuxorch.service.sweep import sweep
+from tmuxorch.service.sweep.sweep import Action, Orphan
 
 ACTS = (Action.REMOVE, Action.SALVAGE)
 

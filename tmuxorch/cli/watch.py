@@ -10,7 +10,7 @@ from contextlib import suppress
 import click
 
 from tmuxorch import paths
-from tmuxorch.adapters.watchfile import Leadership, observe_watcher
+from tmuxorch.adapters.store.watchfile import Leadership, observe_watcher
 from tmuxorch.cli import border
 from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json
@@ -18,9 +18,9 @@ from tmuxorch.cli.session import Session
 from tmuxorch.core.literal import literal
 from tmuxorch.errors import StateConflict
 from tmuxorch.service.context import Context, open_context
-from tmuxorch.service.health import Deed, Health
+from tmuxorch.service.health.loop import Deed, Health
+from tmuxorch.service.health.watcher import look_once, watch
 from tmuxorch.service.settings import Settings
-from tmuxorch.service.watching import look_once, watch
 
 
 @click.command("watch")

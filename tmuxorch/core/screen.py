@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from tmuxorch.config.profiles import Profile
 from tmuxorch.model import Status
-from tmuxorch.profiles import Profile
 
 # Far wider than terminals are. A pattern of a person's own may take quadratic time.
 LINE_MAX = 1000

@@ -9,11 +9,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from tmuxorch import paths
-from tmuxorch.adapters import procfs, rundir, store, tmux
 from tmuxorch.adapters.git import call
-from tmuxorch.adapters.locks import flock, noted, read_cut
-from tmuxorch.adapters.run import Timeout
-from tmuxorch.adapters.tmux import Tmux
+from tmuxorch.adapters.store import records, rundir
+from tmuxorch.adapters.system import procfs
+from tmuxorch.adapters.system.locks import flock, noted, read_cut
+from tmuxorch.adapters.system.run import Timeout
+from tmuxorch.adapters.tmux import server
+from tmuxorch.adapters.tmux.server import Tmux
 from tmuxorch.errors import GitFailed
 
 TYPE_CHECKING = False
@@ -37,7 +39,7 @@ class Context:
     with a step's name after each step of a saga, so that tests can fail there.
     """
 
-    store: store.Store
+    store: records.Store
     state_dir: str
     worktrees_dir: str
     socket: str
@@ -57,7 +59,7 @@ class Context:
 
     def check_tools(self) -> None:
         """Refuse a missing or old tmux or git; each program is asked once, then remembered."""
-        self._check_once("tmux", tmux.find_program(), tmux.check_version)
+        self._check_once("tmux", server.find_program(), server.check_version)
         self._check_once("git", call.find_program(), lambda _: call.check_version())
 
     def _check_once(self, name: str, program: str, check: Callable[[str], object]) -> None:
@@ -83,7 +85,7 @@ class Context:
 
         What a git that was killed left half made of ours is mended first.
         """
-        from tmuxorch.service import mending  # here: `ls` does not need it
+        from tmuxorch.service.care import mending  # here: `ls` does not need it
 
         paths.ensure_private(os.path.join(self.state_dir, "locks"))
         note = self.lock_note(repo_root)
@@ -127,7 +129,7 @@ def open_context(
     state_dir = paths.state_dir(environ)
     paths.ensure_private(state_dir)
     return Context(
-        store=store.open_store(state_dir),
+        store=records.open_store(state_dir),
         state_dir=state_dir,
         worktrees_dir=paths.worktrees_dir(environ),
         socket=socket,

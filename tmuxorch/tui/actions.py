@@ -15,7 +15,7 @@ from tmuxorch.tui.snapshot import Row, WatcherSeen
 
 if TYPE_CHECKING:
     from tmuxorch.service.context import Context
-    from tmuxorch.service.sweep import Orphan
+    from tmuxorch.service.sweep.sweep import Orphan
     from tmuxorch.tui.setting import Setting
 
 TASKS_REMEMBERED = 200
@@ -66,7 +66,7 @@ class Outcome:
 
 
 def form_facts(ctx: Context, setting: Setting, repo: str) -> FormFacts:
-    from tmuxorch.adapters import git
+    from tmuxorch.adapters.git import facade as git
 
     config = setting.load_config(ctx, repo)
     tasks = [agent.task for agent in reversed(ctx.store.agents())]
@@ -77,8 +77,8 @@ def form_facts(ctx: Context, setting: Setting, repo: str) -> FormFacts:
 
 
 def create(ctx: Context, setting: Setting, wish: Wish) -> Agent:
-    from tmuxorch.adapters import git
-    from tmuxorch.service import creation
+    from tmuxorch.adapters.git import facade as git
+    from tmuxorch.service.workers import creation
 
     made = creation.create(
         ctx,
@@ -98,8 +98,8 @@ def create(ctx: Context, setting: Setting, wish: Wish) -> Agent:
 
 def observe_stake(row: Row) -> AtStake:
     """What is at stake in one agent; a look that fails is said, never taken for nothing."""
-    from tmuxorch.adapters import processes
-    from tmuxorch.service import removal, stake
+    from tmuxorch.adapters.system import processes
+    from tmuxorch.service.removal import removal, stake
 
     agent = row.agent
     family = processes.find_family(
@@ -123,7 +123,7 @@ def observe_stake(row: Row) -> AtStake:
 
 
 def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
-    from tmuxorch.service import removal
+    from tmuxorch.service.removal import removal
 
     done: list[HistoryEntry] = []
     failures: list[str] = []
@@ -145,7 +145,7 @@ def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
 
 
 def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
-    from tmuxorch.service import running
+    from tmuxorch.service.workers import running
 
     sent, failures = [], []
     for agent in agents:
@@ -158,7 +158,7 @@ def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
 
 
 def stop(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
-    from tmuxorch.service import running
+    from tmuxorch.service.workers import running
 
     stopped, failures = [], []
     for agent in agents:
@@ -171,7 +171,7 @@ def stop(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
 
 
 def restart(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
-    from tmuxorch.service import running
+    from tmuxorch.service.workers import running
 
     started, failures = [], []
     for agent in agents:
@@ -186,15 +186,15 @@ def restart(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
 
 
 def rename(ctx: Context, agent: Agent, name: str) -> Agent:
-    from tmuxorch.service import renaming
+    from tmuxorch.service.workers import renaming
 
     return renaming.rename(ctx, agent, name)
 
 
 def last_lines(ctx: Context, agent: Agent, count: int) -> list[str]:
     """The end of the agent's screen, from its window or from what was kept of it."""
-    from tmuxorch.adapters import rundir
-    from tmuxorch.service import removal
+    from tmuxorch.adapters.store import rundir
+    from tmuxorch.service.removal import removal
 
     try:
         pane = ctx.tmux(agent.socket).find_pane(agent.id)
@@ -208,7 +208,7 @@ def last_lines(ctx: Context, agent: Agent, count: int) -> list[str]:
 
 def merge(ctx: Context, agent: Agent, *, commit: bool) -> str:
     """Bring its work into its base branch; a sentence about what came of it."""
-    from tmuxorch.service import merging
+    from tmuxorch.service.landing import merging
 
     merged = merging.merge(ctx, agent, how=merging.How.MERGE, commit=commit)
     if not merged.changed:
@@ -218,7 +218,7 @@ def merge(ctx: Context, agent: Agent, *, commit: bool) -> str:
 
 
 def restore(ctx: Context, setting: Setting, entry: HistoryEntry, *, start: bool = False) -> Agent:
-    from tmuxorch.service import restoring
+    from tmuxorch.service.removal import restoring
 
     config = setting.load_config(ctx, entry.repo)
     return restoring.restore(ctx, config, entry, start=start)
@@ -239,19 +239,19 @@ def undo(ctx: Context, setting: Setting, entry: HistoryEntry | None) -> Agent:
 
 
 def observe_watcher(state_dir: str) -> WatcherSeen:
-    from tmuxorch.service import leader
+    from tmuxorch.service.health import leader
 
     return WatcherSeen(known=True, alive=leader.observe_watcher(state_dir).alive)
 
 
 def ensure_watcher(ctx: Context) -> None:
-    from tmuxorch.service import leader
+    from tmuxorch.service.health import leader
 
     leader.ensure_watcher(ctx)
 
 
 def observe_orphans(ctx: Context, setting: Setting) -> list[Orphan]:
-    from tmuxorch.service import sweep as sweeping
+    from tmuxorch.service.sweep import sweep as sweeping
 
     keep_days = setting.load_config(ctx, None).history.keep_days
     return sweeping.observe_orphans(ctx, keep_days=keep_days)
@@ -262,7 +262,7 @@ def can_sweep(orphan: Orphan) -> bool:
 
 
 def sweep(ctx: Context, setting: Setting, orphans: Sequence[Orphan]) -> Outcome:
-    from tmuxorch.service import sweep as sweeping
+    from tmuxorch.service.sweep import sweep as sweeping
 
     own = setting.load_config(ctx, None)
     done, failures = [], []

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from tmuxorch.adapters.control import Control
-from tmuxorch.adapters.tmux import Tmux
+from tmuxorch.adapters.tmux.control import Control
+from tmuxorch.adapters.tmux.server import Tmux
 from tmuxorch.errors import TmuxFailed, TmuxorchError
 
 Run = Callable[..., str]

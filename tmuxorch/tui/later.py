@@ -5,21 +5,15 @@ nothing of tmuxorch is left for them to import first.
 """
 
 from tmuxorch import config
-from tmuxorch.adapters import git, processes, rundir
-from tmuxorch.service import (
-    attaching,
-    context,
-    creation,
-    launch,
-    leader,
-    merging,
-    removal,
-    renaming,
-    restoring,
-    running,
-    stake,
-    sweep,
-)
+from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.store import rundir
+from tmuxorch.adapters.system import processes
+from tmuxorch.service import context
+from tmuxorch.service.health import leader
+from tmuxorch.service.landing import merging
+from tmuxorch.service.removal import removal, restoring, stake
+from tmuxorch.service.sweep import sweep
+from tmuxorch.service.workers import attaching, creation, launch, renaming, running
 from tmuxorch.tui import looks
 from tmuxorch.tui.looker import Looker
 from tmuxorch.tui.reader import Reader

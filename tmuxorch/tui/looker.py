@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from tmuxorch.adapters import git
+from tmuxorch.adapters.git import facade as git
 from tmuxorch.errors import NotRunning, TmuxFailed, TmuxorchError
 from tmuxorch.model import AgentId, PaneId, State
 from tmuxorch.service.context import Context

@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-from tmuxorch.adapters import git, processes, procfs, rundir
+from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.store import rundir
+from tmuxorch.adapters.system import processes, procfs
 from tmuxorch.core import view
 from tmuxorch.core.observation import Alive, Dead, Unknown
 from tmuxorch.core.view import describe_exit

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tmuxorch import paths
-from tmuxorch.adapters import store as stores
+from tmuxorch.adapters.store import records as stores
 from tmuxorch.core import view
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import Agent, ProcessId, State
-from tmuxorch.service.looking import look
+from tmuxorch.service.health.liveness import look
 from tmuxorch.tui.snapshot import Row, Snapshot, WatcherSeen
 
 VERSION_S = 0.05  # between two looks at the store's version

@@ -25,9 +25,9 @@ import psutil
 
 from tmuxorch import config as configuration
 from tmuxorch import paths
-from tmuxorch.adapters import git
-from tmuxorch.service import creation
+from tmuxorch.adapters.git import facade as git
 from tmuxorch.service.context import open_context
+from tmuxorch.service.workers import creation
 
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 IMPORTS = (sys.executable, "-c", "import click, sqlite3")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tmuxorch.adapters.git.call import git
 from tmuxorch.adapters.git.deletion import delete_directory
-from tmuxorch.adapters.gitdir import Repo
+from tmuxorch.adapters.git.location import Repo
 from tmuxorch.errors import GitFailed
 
 READ_MAX = 65_536

@@ -7,10 +7,16 @@ import signal
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from tmuxorch.adapters import procfs
 from tmuxorch.adapters.git.call import CALLER
-from tmuxorch.adapters.process_table import ABSENT, Row, read_arguments, read_command, read_table
-from tmuxorch.adapters.processes import send_signal, wait_dead
+from tmuxorch.adapters.system import procfs
+from tmuxorch.adapters.system.process_table import (
+    ABSENT,
+    Row,
+    read_arguments,
+    read_command,
+    read_table,
+)
+from tmuxorch.adapters.system.processes import send_signal, wait_dead
 from tmuxorch.model import ProcessId
 
 TIDY_S = 3.0

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tmuxorch.adapters.git.call import git, last_words
+from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.worktrees import list_worktrees
-from tmuxorch.adapters.gitdir import Repo
 from tmuxorch.errors import BadName, GitFailed
 
 # Refs that do not keep a commit: our own, and those of a moment (a bisect, a stash).

@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
-from tmuxorch.adapters import procfs
 from tmuxorch.adapters.git.lockfiles import describe_lock
-from tmuxorch.adapters.run import Completed, Timeout, run
+from tmuxorch.adapters.system import procfs
+from tmuxorch.adapters.system.run import Completed, Timeout, run
 from tmuxorch.errors import GitFailed, GitTooOld, TmuxorchError
 
 MINIMUM_VERSION = (2, 34)

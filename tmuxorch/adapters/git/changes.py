@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from tmuxorch.adapters.git.call import git
 from tmuxorch.adapters.git.checkout import Checkout, head_of
+from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.status import UNTRACKED, observe_status
 from tmuxorch.adapters.git.survey import TEMPORARY
 from tmuxorch.adapters.git.worktrees import find_admin_dir
-from tmuxorch.adapters.gitdir import Repo
 from tmuxorch.errors import GitFailed
 
 # By the length of the repository's object names: SHA-1, SHA-256.

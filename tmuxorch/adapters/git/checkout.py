@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tmuxorch.adapters.git.call import LOOK_S, git
+from tmuxorch.adapters.git.location import git_dir, read_line
 from tmuxorch.adapters.git.pipes import holds_pipes, unblocking
-from tmuxorch.adapters.gitdir import git_dir, read_line
-from tmuxorch.adapters.run import Completed
+from tmuxorch.adapters.system.run import Completed
 
 # Settings that let git skip a look at a file, or see another name, mode or link than there is.
 PLAIN = (

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 
 from tmuxorch.adapters.git.call import last_words
-from tmuxorch.adapters.run import Timeout, run
+from tmuxorch.adapters.system.run import Timeout, run
 from tmuxorch.errors import GitFailed
 
 DELETE_S = 3600.0

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tmuxorch.adapters.gitdir import Repo
+from tmuxorch.adapters.git.location import Repo
 from tmuxorch.core.literal import pasteable
 
 LOCK = ".lock"

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from tmuxorch.adapters.git.branches import Commit
 from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, git, last_words
 from tmuxorch.adapters.git.checkout import Checkout
+from tmuxorch.adapters.git.location import Repo, read_line
 from tmuxorch.adapters.git.worktrees import Worktree, find_admin_dir, list_worktrees
-from tmuxorch.adapters.gitdir import Repo, read_line
 from tmuxorch.errors import GitFailed, GitTooOld, MergeConflict
 
 _FALSE = ("false", "no", "off", "0", "")

@@ -9,7 +9,7 @@ from contextlib import suppress
 from tmuxorch.adapters.git.branches import PASSING_REFS
 from tmuxorch.adapters.git.call import git
 from tmuxorch.adapters.git.checkout import STAGED
-from tmuxorch.adapters.gitdir import Repo
+from tmuxorch.adapters.git.location import Repo
 from tmuxorch.errors import CannotSave
 
 PACK_S = 3600.0

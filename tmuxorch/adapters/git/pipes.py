@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from tmuxorch.adapters.treewalk import walk
+from tmuxorch.adapters.system.treewalk import walk
 
 # A git that takes longer than this may be waiting; most have ended long before.
 PATIENCE_S = 0.5

@@ -18,7 +18,7 @@ from enum import Enum, auto
 
 from tmuxorch.adapters.git.checkout import STAGED, Checkout
 from tmuxorch.adapters.git.index_file import Index, IndexEntry, Unreadable, read_index
-from tmuxorch.adapters.treewalk import SEALED, Found, walk
+from tmuxorch.adapters.system.treewalk import SEALED, Found, walk
 
 LINK, SUBMODULE = 0o120000, 0o160000
 KEEPING = re.compile(rb"text|eol|crlf|filter|ident|working-tree-encoding|\[attr\]")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from tmuxorch.adapters.git.call import git
-from tmuxorch.adapters.treewalk import walk
+from tmuxorch.adapters.system.treewalk import walk
 from tmuxorch.errors import CannotSave
 from tmuxorch.reading import read_regular
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from tmuxorch.adapters.git.admin import REFTABLE_HEAD, canonical, drop, list_admins, read_start
 from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, git, last_words
 from tmuxorch.adapters.git.deletion import delete_directory
+from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.lockfiles import describe_lock
-from tmuxorch.adapters.gitdir import Repo
 from tmuxorch.errors import GitFailed
 
 # git's own word for a worktree that it was killed in the middle of making.

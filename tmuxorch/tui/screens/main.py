@@ -21,8 +21,8 @@ from tmuxorch.tui.widgets.text_view import TextView
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from tmuxorch.service.attaching import Takeover
     from tmuxorch.service.context import Context
+    from tmuxorch.service.workers.attaching import Takeover
 
 # Which actions need what of the selected agent.
 _NEED_ROW = {"attach", "send", "remove", "restart", "rename", "diff", "merge", "shell", "why",
@@ -261,7 +261,7 @@ class MainScreen(Deeds):
 
 def _way(ctx: Context, agent: Agent) -> Takeover | str | None:
     """How to get there; a sentence if it has died meanwhile."""
-    from tmuxorch.service import attaching
+    from tmuxorch.service.workers import attaching
 
     try:
         way = attaching.switch_or_take(ctx, agent)

@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 
 from tmuxorch.core.literal import shown
 from tmuxorch.core.sizes import human_size
-from tmuxorch.service.sweep import Orphan
+from tmuxorch.service.sweep.sweep import Orphan
 from tmuxorch.tui import actions
 from tmuxorch.tui.lines import Fact, Plain, TextLine
 from tmuxorch.tui.screens.ask import Ask

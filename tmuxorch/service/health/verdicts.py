@@ -1,0 +1,170 @@
+"""Carrying out verdicts: each is a compare-and-swap on the record, so it happens once.
+
+Quick ones only change the record. Slow ones (closing, restarting, removing) look at the agent
+anew before they begin, for they may have waited for their turn.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from tmuxorch.adapters.store import rundir
+from tmuxorch.core.observation import Ended, WindowSeen
+from tmuxorch.core.reconcile import Action
+from tmuxorch.core.restart import Limits, plan_restart
+from tmuxorch.core.view import exit_of
+from tmuxorch.errors import StateConflict, TmuxorchError
+from tmuxorch.model import Kind, Reason, State, Status
+from tmuxorch.service.removal import removal
+from tmuxorch.service.workers import running
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tmuxorch.adapters.store.records import Sighting
+    from tmuxorch.config import Config
+    from tmuxorch.core.observation import Observation
+    from tmuxorch.core.reconcile import Verdict
+    from tmuxorch.model import Agent
+    from tmuxorch.service.context import Context
+
+# Changes of what is shown that a person may ask about later; working and idle come and go.
+_NOTABLE = frozenset({Status.WAITING, Status.STRAY, Status.UNKNOWN, Status.ENDED})
+
+
+def sighting(agent: Agent, seen: Observation, verdict: Verdict) -> Sighting:
+    """What a SHOW changes in the record."""
+    from tmuxorch.adapters.store.records import Sighting
+
+    changes: dict[str, Any] = {"status": verdict.status}
+    if isinstance(seen.window, WindowSeen):
+        changes |= {"place": seen.window.place, "last_activity_at": seen.window.activity_at}
+    noted = verdict.status is not agent.status and {verdict.status, agent.status} & _NOTABLE
+    return Sighting(agent, changes, f"seen {verdict.status}", verdict.why if noted else "")
+
+
+def do_quickly(
+    ctx: Context, config: Config, agent: Agent, seen: Observation, verdict: Verdict
+) -> Agent:
+    """ADOPT, END or LOSE: the record catches up with what is so."""
+    changes: dict[str, Any] = {}
+    match verdict.action:
+        case Action.ADOPT:
+            assert seen.started is not None
+            what = "adopted"
+            changes = {
+                "process": seen.started.process,
+                "shim": seen.started.shim,
+                "started_at": seen.started.at,
+                "status": Status.WORKING,
+            }
+            if isinstance(seen.window, WindowSeen):
+                changes["place"] = seen.window.place
+        case Action.END:
+            what = "ended"
+            changes = _ending(config, agent, seen, verdict, ctx.clock())
+        case _:
+            what = "lost"
+            changes = {"state": State.LOST, "status": Status.LOST, "ended_at": ctx.clock()}
+    changes["owner"] = None
+    return ctx.store.swap(agent, expect=[agent.state], what=what, why=verdict.why, **changes)
+
+
+def _ending(
+    config: Config, agent: Agent, seen: Observation, verdict: Verdict, now: float
+) -> dict[str, Any]:
+    ended_at = seen.ended.at if isinstance(seen.ended, Ended) else now
+    changes: dict[str, Any] = {
+        "state": State.EXITED,
+        "status": verdict.status,
+        "reason": verdict.reason,
+        "exit": exit_of(seen.ended),
+        "ended_at": ended_at,
+    }
+    if agent.kind is Kind.PERSISTENT and not agent.stopped:
+        lived_s = seen.ended.lived_s if isinstance(seen.ended, Ended) else None
+        changes |= _restart_plan(config, agent, ended_at, lived_s)
+    return changes
+
+
+def _restart_plan(
+    config: Config, agent: Agent, died_at: float, lived_s: float | None = None
+) -> dict[str, Any]:
+    limits = config.restart
+    if lived_s is None:
+        lived_s = died_at - (agent.started_at or died_at)
+    plan = plan_restart(
+        agent.deaths,
+        lived_s=lived_s,
+        now=died_at,
+        limits=Limits(
+            limits.limit,
+            limits.window_s,
+            limits.first_delay_s,
+            limits.max_delay_s,
+            limits.healthy_s,
+        ),
+        luck=random.random(),
+    )
+    given_up = {} if plan.restart_at is not None else {"status": Status.CRASHED}
+    return {"deaths": plan.deaths, "restart_at": plan.restart_at, **given_up}
+
+
+def do_slowly(ctx: Context, config: Config, agent: Agent, verdict: Verdict) -> None:
+    """CLOSE, RESTART or REMOVE, unless somebody else was quicker."""
+    now = ctx.store.agent(agent.id)
+    if now is None or (now.state, now.owner, now.process) != (
+        agent.state,
+        agent.owner,
+        agent.process,
+    ):
+        return
+    match verdict.action:
+        case Action.CLOSE:
+            _close(ctx, config, now)
+        case Action.RESTART:
+            _restart(ctx, config, now)
+        case Action.REMOVE:
+            _remove(ctx, config, now, verdict)
+
+
+def _close(ctx: Context, config: Config, agent: Agent) -> None:
+    removal.save_screen(ctx, agent)
+    removal.end(ctx, agent, config.cleanup.grace_s)
+    ctx.store.record(agent, "closed its window", "its last screen is kept")
+    profile = config.agents.get(agent.agent)
+    screen = rundir.read_screen(ctx.run_dir(agent.id)) or ""
+    if agent.conversation and agent.restarts and running.says_resume_failed(profile, screen):
+        running.forget_conversation(ctx, agent)
+
+
+def _restart(ctx: Context, config: Config, agent: Agent) -> None:
+    """Start a persistent agent again; a start that fails is one more death."""
+    try:
+        running.restart(replace(ctx, socket=agent.socket), config, agent, fresh=False)
+    except StateConflict:
+        raise
+    except TmuxorchError as e:
+        after = ctx.store.agent(agent.id)
+        if after is None or after.state is not State.EXITED:
+            raise
+        ctx.store.swap(
+            after,
+            expect=[State.EXITED],
+            what="died at once",
+            why=e.message,
+            **_restart_plan(config, after, ctx.clock()),
+        )
+
+
+def _remove(ctx: Context, config: Config, agent: Agent, verdict: Verdict) -> None:
+    ctx.store.record(agent, "cleaning up", verdict.why)
+    removal.remove(
+        ctx,
+        agent,
+        reason=verdict.reason or Reason.CRASHED,
+        grace_s=config.cleanup.grace_s,
+        cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
+    )

@@ -1,0 +1,353 @@
+"""Removing a worker: the one path that a person, a failed creation and the watcher share.
+
+Each step first looks whether it is already done, so a removal that was cut off at any
+point is carried on by whoever comes next.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+
+from tmuxorch import shim
+from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.store import rundir
+from tmuxorch.adapters.system import processes, procfs
+from tmuxorch.adapters.tmux.holding import is_held
+from tmuxorch.core.observation import Alive, Dead
+from tmuxorch.core.view import exit_of
+from tmuxorch.errors import (
+    CannotSave,
+    GitFailed,
+    NoRepository,
+    StateConflict,
+    TmuxFailed,
+    TmuxorchError,
+    TmuxTimeout,
+)
+from tmuxorch.model import HistoryEntry, Reason, State, Status
+from tmuxorch.service import places
+from tmuxorch.service.health import liveness
+from tmuxorch.service.removal import aside, stake_look
+from tmuxorch.service.workers.visibility import recorded_processes, refuse_unseen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmuxorch.adapters.git.location import Repo
+    from tmuxorch.adapters.system.processes import Member
+    from tmuxorch.model import Agent
+    from tmuxorch.service.context import Context
+    from tmuxorch.service.removal.aside import Taken
+    from tmuxorch.service.removal.stake import Stake
+    from tmuxorch.service.removal.stake_look import Work
+
+SCREEN_LINES = 200
+SCREEN_BYTES = 64 * 1024
+BURIED = "buried"
+RESTORING = "restoring:"
+
+
+def observe_stake(agent: Agent) -> Stake | None:
+    """What removing the agent would lose; None if its repository is gone."""
+    repo = _repository(agent)
+    if repo is None:
+        return None
+    strangers = tuple(str(member) for member in _strangers(agent))
+    return replace(_observe_work(repo, agent).stake, processes=strangers)
+
+
+def _observe_work(repo: Repo, agent: Agent, *, top: str | None = None) -> Work:
+    return stake_look.observe_work(
+        repo,
+        agent.worktree,
+        branch=agent.branch,
+        branch_made=agent.branch_made,
+        base_commit=agent.base_commit,
+        copied=agent.copied,
+        top=top,
+    )
+
+
+def _strangers(agent: Agent) -> tuple[Member, ...]:
+    """Who works in the worktree and is not the agent's."""
+    users = processes.observe_users_of(agent.worktree)
+    if not users:
+        return ()
+    family = processes.find_family(
+        agent_id=agent.id,
+        roots=tuple(p for p in (agent.shim, agent.process) if p is not None),
+        worktree=agent.worktree,
+        since_ticks=agent.shim.ticks if agent.shim is not None else None,
+    )
+    own = {member.process for member in family}
+    inside = any(processes.is_ancestor_of_us(p.pid) for p in (agent.shim, agent.process) if p)
+    if inside:  # the family as this command sees it leaves out what the command hangs from
+        users = tuple(u for u in users if not processes.is_ancestor_of_us(u.process.pid))
+    return tuple(user for user in users if user.process not in own)
+
+
+def remove(
+    ctx: Context,
+    agent: Agent,
+    *,
+    reason: Reason,
+    keep_branch: bool = False,
+    grace_s: float = 2.0,
+    cap_bytes: int = 256_000_000,
+) -> HistoryEntry:
+    """Save, record and remove; the history entry is all that stays.
+
+    What cannot be saved is not deleted: the agent becomes `quarantined` and `CannotSave`
+    says why.
+    """
+    refuse_from_inside(agent)
+    refuse_unseen(ctx, agent)
+    # Before anything is claimed: a tmux that does not answer leaves the agent as it is.
+    save_screen(ctx, agent)
+    agent = _claim(ctx, agent, reason, keep_branch)
+    ctx.checkpoint("remove:claimed")
+    ctx.mend(agent.repo)
+    if agent.step.startswith(RESTORING):
+        return _discard(ctx, agent, grace_s)
+    taken = None
+    if agent.step != BURIED:
+        end(ctx, agent, grace_s)
+        agent, taken = _bury(ctx, agent, cap_bytes)
+    _clear_away(ctx, agent, taken, cap_bytes)
+    entry = ctx.store.history_entry(agent.id)
+    assert entry is not None, "the row was written before anything was cleared away"
+    return entry
+
+
+def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:
+    """Take back a restore that did not come to its end: nothing is in it but what was saved."""
+    entry = ctx.store.history_entry(agent.step.removeprefix(RESTORING))
+    if entry is None:
+        raise _quarantined(ctx, agent, CannotSave("what it was restored from is not recorded"))
+    end(ctx, agent, grace_s)
+    repo = _repository(agent)
+    if repo is not None:
+        with ctx.repo_lock(agent.repo):
+            reason = ctx.lock_reason(agent)
+            try:
+                trash = places.trash_of(agent.worktree, f"{entry.id}.{agent.id}")
+                git.discard_worktree(repo, agent.worktree, reason=reason, trash=trash)
+            except GitFailed as error:
+                raise _quarantined(ctx, agent, error) from error
+            start = git.branch_commit(repo, agent.branch)
+            if start is not None and agent.branch_made and not entry.branch_kept:
+                with suppress(GitFailed):
+                    git.delete_branch(repo, agent.branch, expected=start)
+    rundir.remove(ctx.run_dir(agent.id))
+    ctx.store.forget(agent)
+    return entry
+
+
+def _claim(ctx: Context, agent: Agent, reason: Reason, keep_branch: bool) -> Agent:
+    """Take the agent for removal, from its owner too if that one has died."""
+    me = procfs.identify_self()
+    if agent.owner is not None and agent.owner != me:
+        dead = isinstance(procfs.observe_process(agent.owner), Dead)
+        if not dead:
+            doing = "removed" if agent.state is State.REMOVING else "made"
+            raise StateConflict(
+                f"{agent.name} is being {doing} by pid {agent.owner.pid}; wait for it to finish"
+            )
+    if agent.state is State.REMOVING:
+        return ctx.store.swap(agent, expect=[State.REMOVING], owner=me)
+    return ctx.store.swap(
+        agent,
+        expect=[agent.state],
+        what="removing",
+        why=f"reason: {reason}",
+        state=State.REMOVING,
+        status=Status.REMOVING,
+        owner=me,
+        reason=reason,
+        keep_branch=keep_branch or agent.keep_branch,
+        step=agent.step if agent.state is State.CREATING else "",
+    )
+
+
+def save_screen(ctx: Context, agent: Agent) -> None:
+    tmux = ctx.tmux(agent.socket)
+    pane = tmux.find_pane(agent.id)
+    if pane is None:
+        return
+    try:
+        text = tmux.capture(pane.place.pane, lines=SCREEN_LINES)
+    except TmuxFailed:
+        return  # closed between the two calls: the screen is gone, an earlier one may be kept
+    rundir.save_screen(ctx.run_dir(agent.id), trim_screen(text))
+
+
+def end(ctx: Context, agent: Agent, grace_s: float) -> None:
+    """End every process of the agent and see it dead, then close what is left of its window.
+
+    `CannotSee`, with nothing touched, where its processes cannot be seen. A tmux server that
+    does not answer now finds the pane without a process later, and closes it by itself.
+    """
+    refuse_unseen(ctx, agent)
+    ctx.narrate(f"ending {agent.name}")
+    tmux = ctx.tmux(agent.socket)
+    # Those of another machine or namespace were seen dead there, or we would have refused.
+    roots = tuple(filter(procfs.is_here, recorded_processes(ctx, agent)))
+    processes.end_family(
+        agent_id=agent.id,
+        roots=roots,
+        worktree=agent.worktree,
+        since_ticks=roots[0].ticks if roots else None,
+        grace_s=grace_s,
+    )
+    rundir.note_over(ctx.run_dir(agent.id), run=agent.restarts)
+    ctx.checkpoint("remove:ended")
+    with suppress(TmuxTimeout):
+        pane = tmux.find_pane(agent.id)
+        if pane is not None:
+            held = any(is_held(pane, it, ctx.run_dir(agent.id)) for it in roots or (None,))
+            (tmux.close_pane if held else tmux.disown_pane)(pane)
+    ctx.checkpoint("remove:closed")
+
+
+def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | None]:
+    """Set the worktree aside and save it, then write the agent's history in one transaction."""
+    repo = _repository(agent)
+    taken, stats = None, None
+    if repo is not None:
+        try:
+            taken = aside.take(ctx, repo, agent, cap_bytes)
+        except TmuxorchError as e:
+            raise _quarantined(ctx, agent, e) from e
+        stats = aside.count_work(repo, agent, taken, places.of_save(ctx, agent))
+    elif os.path.lexists(agent.worktree):
+        why = CannotSave(f"its repository {agent.repo} is gone, so its files cannot be saved")
+        raise _quarantined(ctx, agent, why)
+    saved = taken.saved if taken else None
+    ctx.checkpoint("remove:saved")
+    ended = liveness.read_exit(ctx.state_dir, agent)
+    now = ctx.clock()
+    entry = HistoryEntry(
+        id=agent.id,
+        name=agent.name,
+        repo=agent.repo,
+        task=agent.task,
+        agent=agent.agent,
+        branch=agent.branch,
+        base=agent.base,
+        base_commit=agent.base_commit,
+        head_commit=stats.head_commit if stats else None,
+        reason=agent.reason or Reason.USER,
+        exit=agent.exit or exit_of(ended),
+        created_at=agent.created_at,
+        removed_at=now,
+        duration_s=max(0.0, (agent.ended_at or now) - agent.created_at),
+        commits=stats.commits if stats else None,
+        files_changed=stats.files_changed if stats else None,
+        insertions=stats.insertions if stats else None,
+        deletions=stats.deletions if stats else None,
+        salvage_ref=saved.ref if saved else None,
+        archive=saved.place if saved else None,
+        branch_kept=repo is not None and not _branch_goes(repo, agent),
+        restored_at=None,
+        last_screen=rundir.read_screen(ctx.run_dir(agent.id)),
+        kind=agent.kind,
+        command=agent.command,
+        conversation=agent.conversation,
+        worktree=agent.worktree,
+        branch_made=agent.branch_made and not agent.keep_branch,
+        copied=agent.copied,
+    )
+    agent = ctx.store.bury(agent, entry, step=BURIED)
+    ctx.checkpoint("remove:buried")
+    return agent, taken
+
+
+def _clear_away(ctx: Context, agent: Agent, taken: Taken | None, cap_bytes: int) -> None:
+    """Everything is saved and recorded: take worktree, branch, files and row away.
+
+    What cannot be taken away is left and noted: the removal itself is done.
+    """
+    repo = _repository(agent)
+    if repo is not None:
+        try:
+            aside.clear(ctx, repo, agent, taken, cap_bytes)
+        except TmuxorchError as error:
+            ctx.store.unbury(agent, error.message)
+            raise _not_removed(agent, error) from error
+        ctx.checkpoint("remove:worktree")
+        try:
+            _clear_branch(ctx, repo, agent)
+        except TmuxorchError as error:
+            ctx.store.keep_branch(agent, error.message)
+    ctx.checkpoint("remove:branch")
+    rundir.remove(ctx.run_dir(agent.id))
+    ctx.checkpoint("remove:files")
+    ctx.store.forget(agent)
+
+
+def _clear_branch(ctx: Context, repo: Repo, agent: Agent) -> None:
+    with ctx.repo_lock(agent.repo):
+        commit = git.branch_commit(repo, agent.branch)
+        if commit is not None and _branch_goes(repo, agent):
+            git.delete_branch(repo, agent.branch, expected=commit)
+
+
+def _branch_goes(repo: Repo, agent: Agent) -> bool:
+    """Only a branch of our own making that holds nothing another ref lacks is dropped."""
+    if not agent.branch_made or agent.keep_branch:
+        return False
+    commit = git.branch_commit(repo, agent.branch)
+    return commit is None or git.holds_nothing(repo, agent.branch)
+
+
+def _quarantined(ctx: Context, agent: Agent, why: TmuxorchError) -> CannotSave:
+    ctx.store.swap(
+        agent,
+        expect=[State.REMOVING],
+        what="quarantined",
+        why=why.message,
+        state=State.QUARANTINED,
+        status=Status.QUARANTINED,
+        owner=None,
+    )
+    return _not_removed(agent, why)
+
+
+def _not_removed(agent: Agent, why: TmuxorchError) -> CannotSave:
+    return CannotSave(
+        f"{agent.name} was not removed: {why.message}; nothing was deleted, its files are in "
+        f"{agent.worktree}"
+    )
+
+
+def _repository(agent: Agent) -> Repo | None:
+    try:
+        return git.find_repo(agent.repo)
+    except NoRepository:
+        return None
+
+
+def refuse_from_inside(agent: Agent) -> None:
+    for process in (agent.shim, agent.process):
+        if process is None or not isinstance(procfs.observe_process(process), Alive):
+            continue
+        if processes.is_ancestor_of_us(process.pid):
+            raise StateConflict(
+                f"{agent.name} cannot be ended from inside its own window, because that would end "
+                "this command too; run it from another terminal"
+            )
+
+
+def is_shim_note(line: str) -> bool:
+    """Whether the line is what the shim writes at the bottom of a screen that it holds."""
+    return line.startswith("[tmuxorch] ") and line.endswith(shim.NOTE)
+
+
+def trim_screen(text: str, *, limit: int | None = SCREEN_BYTES) -> str:
+    """The screen without what comes after the agent's last line, bounded in bytes at its start."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    while lines and (not lines[-1] or is_shim_note(lines[-1])):
+        lines.pop()
+    data = "\n".join(lines).encode("utf-8", "replace")
+    return data[-limit if limit else 0 :].decode("utf-8", "ignore")

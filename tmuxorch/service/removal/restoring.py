@@ -1,0 +1,255 @@
+"""Bringing a removed worker back: branch, worktree, files, and its conversation."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.store.saves import read_manifest
+from tmuxorch.adapters.system import procfs
+from tmuxorch.core import naming
+from tmuxorch.errors import (
+    CannotRestore,
+    CannotSave,
+    GitFailed,
+    NameTaken,
+    NoRepository,
+    TmuxorchError,
+)
+from tmuxorch.model import Agent, AgentId, Reason, State, Status
+from tmuxorch.service import places
+from tmuxorch.service.removal import legacy_saves, putting_back, removal
+from tmuxorch.service.workers import running
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tmuxorch.adapters.git.location import Repo
+    from tmuxorch.config import Config
+    from tmuxorch.model import HistoryEntry
+    from tmuxorch.service.context import Context
+
+_NAME_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Where the work is, and what it becomes; nothing has been made yet."""
+
+    repo: Repo
+    commit: str
+    agent: Agent
+
+
+def restore(
+    ctx: Context,
+    config: Config,
+    entry: HistoryEntry,
+    *,
+    name: str | None = None,
+    start: bool = False,
+    on_output: Callable[[bytes], None] | None = None,
+) -> Agent:
+    """Make a worker again as it was when it was removed, ended unless `start`.
+
+    It is a new agent with an id of its own, under the old name and in the old place where
+    those are free. The save stays, so it can be restored again. A failure leaves nothing but
+    the save; if only the start fails, the restored worker stays.
+    """
+    if legacy_saves.is_old(entry):
+        entry = _converted(ctx, entry)
+    plan = _record(ctx, entry, name)
+    agent = plan.agent
+    try:
+        ctx.checkpoint("restore:recorded")
+        _bring_back(ctx, plan, entry, on_output)
+        ctx.checkpoint("restore:worktree")
+        agent = ctx.store.finish_restore(agent, entry, at=ctx.clock())
+    except BaseException as failure:
+        _undo(ctx, agent, failure)
+        raise
+    ctx.checkpoint("restore:restored")
+    _tell(ctx, entry, agent)
+    return running.restart(ctx, config, agent, fresh=False) if start else agent
+
+
+def _converted(ctx: Context, entry: HistoryEntry) -> HistoryEntry:
+    _repository(entry)
+    try:
+        return legacy_saves.convert(ctx, entry)
+    except CannotSave as error:
+        raise CannotRestore(f"{entry.name} cannot be restored: {error.message}") from error
+
+
+def _record(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
+    """Answer every question and write the intent; a name taken meanwhile is chosen anew."""
+    for _ in range(_NAME_TRIES):
+        plan = _plan(ctx, entry, name)
+        ctx.make_room(plan.agent.worktree)
+        try:
+            ctx.store.add(plan.agent)
+        except NameTaken:
+            if name is not None:
+                raise
+        else:
+            return plan
+    raise NameTaken(f"no free name was found to restore {entry.name}; choose one with -n")
+
+
+def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
+    repo = _repository(entry)
+    commit = _start_commit(repo, entry)
+    agents = ctx.store.agents()
+    taken = {agent.name for agent in agents if agent.repo == entry.repo}
+    if name is None:
+        name = naming.unique_name(entry.name, taken)
+    elif naming.check_name(name) in taken:
+        raise NameTaken(f"the name {name!r} is taken in {entry.repo}; choose another with -n")
+    branch, made = _choose_branch(repo, entry, commit)
+    agent_id = AgentId(os.urandom(6).hex())
+    worktree = entry.worktree
+    # In its old place an agent finds its conversations again, which many keep by directory.
+    if os.path.lexists(worktree) or worktree in {agent.worktree for agent in agents}:
+        worktree = naming.worktree_path(ctx.worktrees_dir, entry.repo, name, agent_id)
+    now = ctx.clock()
+    agent = Agent(
+        id=agent_id,
+        name=name,
+        repo=entry.repo,
+        task=entry.task,
+        agent=entry.agent,
+        kind=entry.kind,
+        state=State.CREATING,
+        status=Status.STARTING,
+        branch=branch,
+        branch_made=made,
+        base=entry.base,
+        base_commit=entry.base_commit,
+        worktree=worktree,
+        command=entry.command,
+        copied=entry.copied,
+        conversation=entry.conversation,
+        socket=ctx.socket,
+        owner=procfs.identify_self(),
+        step=f"{removal.RESTORING}{entry.id}",
+        exit=entry.exit,
+        stopped=True,
+        created_at=now,
+    )
+    return _Plan(repo, commit, agent)
+
+
+def _repository(entry: HistoryEntry) -> Repo:
+    try:
+        return git.find_repo(entry.repo)
+    except NoRepository:
+        raise CannotRestore(
+            f"{entry.name} cannot be restored: its repository {entry.repo} is gone; bring that "
+            "back first"
+        ) from None
+
+
+def _start_commit(repo: Repo, entry: HistoryEntry) -> str:
+    """Where the branch was; CannotRestore if that is not in the repository any more."""
+    commit = entry.head_commit or entry.base_commit
+    if entry.archive is not None:
+        if not os.path.exists(entry.archive):
+            raise CannotRestore(
+                f"{entry.name} cannot be restored: what was saved of it in {entry.archive} is gone"
+            )
+        manifest = read_manifest(entry.archive)
+        commit = putting_back.branch_start(manifest, entry.branch, entry.base_commit)
+    try:
+        git.git(repo.root, "cat-file", "-e", f"{commit}^{{commit}}")
+    except GitFailed as error:
+        raise CannotRestore(
+            f"{entry.name} cannot be restored: what was saved of it is no longer in {entry.repo} "
+            f"({error.message})"
+        ) from error
+    return commit
+
+
+def _choose_branch(repo: Repo, entry: HistoryEntry, commit: str) -> tuple[str, bool]:
+    """The branch to restore on, and whether it is ours to take away again.
+
+    The old one if it is where it was, or gone, and nobody has it checked out; else the next
+    free one, so that what became of the old one stays as it is.
+    """
+    in_use = {worktree.branch for worktree in git.list_worktrees(repo)}
+    now = git.branch_commit(repo, entry.branch)
+    if now is None:
+        return entry.branch, True
+    if now == commit and entry.branch not in in_use:
+        return entry.branch, entry.branch_made
+    branch, n = entry.branch, 1
+    while git.branch_commit(repo, branch) is not None:
+        n += 1
+        branch = f"{entry.branch}-{n}"
+    return branch, True
+
+
+def _bring_back(
+    ctx: Context, plan: _Plan, entry: HistoryEntry, on_output: Callable[[bytes], None] | None
+) -> None:
+    agent = plan.agent
+    marker = {"TMUXORCH_AGENT_ID": agent.id}
+    reason = ctx.lock_reason(agent)
+    places.mark(agent.worktree)
+    with ctx.repo_lock(agent.repo):
+        if entry.archive is None:
+            git.add_worktree(
+                plan.repo,
+                agent.worktree,
+                branch=agent.branch,
+                new_branch=git.branch_commit(plan.repo, agent.branch) is None,
+                commit=plan.commit,
+                reason=reason,
+                marker=marker,
+                on_output=on_output,
+            )
+        else:
+            left = putting_back.restore(
+                plan.repo,
+                entry.archive,
+                agent.worktree,
+                was=entry.branch,
+                base=entry.base_commit,
+                branch=agent.branch,
+                reason=reason,
+                marker=marker,
+                on_output=on_output,
+            )
+            if left:
+                ctx.narrate(f"not brought back, for no save can: {', '.join(left[:5])}")
+    # Copies of a worker without a save are made once more.
+    if agent.copied and entry.archive is None and not plan.repo.bare:
+        git.copy_into_worktree(agent.repo, agent.worktree, git.as_patterns(agent.copied))
+
+
+def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
+    """Take back what was made; the save it came from stays, and no history is written."""
+    words = failure.message if isinstance(failure, TmuxorchError) else repr(failure)
+    current = ctx.store.agent(agent.id)
+    if current is None or current.state is not State.CREATING:
+        return
+    ctx.store.record(agent, "restore failed", words)
+    try:
+        removal.remove(ctx, current, reason=Reason.CREATE_FAILED)
+    except TmuxorchError as e:
+        raise TmuxorchError(
+            f"{words}; and what was restored could not be taken back: {e.message}; do that later "
+            f"with `tmuxorch rm {agent.name}`"
+        ) from failure
+
+
+def _tell(ctx: Context, entry: HistoryEntry, agent: Agent) -> None:
+    """Say what is otherwise than it was."""
+    if agent.name != entry.name:
+        ctx.narrate(f"the name {entry.name} is taken; it is now called {agent.name}")
+    if agent.branch != entry.branch:
+        ctx.narrate(
+            f"the branch {entry.branch} has moved on or is checked out elsewhere and stays as it "
+            f"is; the work is on {agent.branch}"
+        )

@@ -1,0 +1,323 @@
+"""Looking for all that goes with a worktree: its files byte for byte, its commits, its logs.
+
+Nothing is touched, and nothing is run that a file of the worktree names.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.git.branches import Commit
+from tmuxorch.adapters.git.checkout import Checkout, head_of, is_usable, leads_to
+from tmuxorch.adapters.git.index_file import Index
+from tmuxorch.adapters.git.location import Repo
+from tmuxorch.adapters.git.status import IGNORED, UNTRACKED, Status, observe_status
+from tmuxorch.adapters.git.survey import SUBMODULE, Survey, is_same, survey
+from tmuxorch.adapters.git.threatened import observe_named, observe_threatened
+from tmuxorch.adapters.git.worktrees import find_admin_dir
+from tmuxorch.adapters.system.run import alongside
+from tmuxorch.errors import NoRepository, TmuxorchError
+from tmuxorch.service import places
+from tmuxorch.service.removal.stake import Nested, Stake
+
+# What git leaves in a worktree's own directory while it waits for the person.
+OPERATIONS = {
+    "rebase-merge": "rebase",
+    "rebase-apply/applying": "am",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "sequencer": "cherry-pick or revert",
+    "BISECT_LOG": "bisect",
+}
+# For how long one repository inside after the other is looked at.
+INSIDE_S = 30.0
+UNREAD = partial(Nested, commits=0, changes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A worktree's work: what is at stake, and where every part of it is.
+
+    `own` is git's directory for it, None if there is none that git can use. `head` is the
+    commit that the files were compared with, `on` the branch that HEAD is on, `tip` where the
+    worker's branch is, `dropped` commits that only a log or a half-done operation names.
+    `found` is None where the directory is not there. `copied` are files that are as in the
+    main worktree.
+    """
+
+    stake: Stake
+    own: str | None
+    head: str | None
+    on: str | None
+    tip: str | None
+    dropped: tuple[str, ...] = ()
+    found: Survey | None = None
+    copied: tuple[str, ...] = ()
+
+
+def observe_work(
+    repo: Repo,
+    worktree: str,
+    *,
+    branch: str,
+    branch_made: bool,
+    base_commit: str,
+    copied: Collection[str],
+    top: str | None = None,
+) -> Work:
+    """Look at everything that goes with the worktree, and at its branch if that is ours.
+
+    `top` is where its directory is now, if it was moved. Raises TmuxorchError where something
+    cannot be told: what git says of it, or whether a missing directory has really gone.
+    """
+    ours = branch if branch_made else None
+    tip = git.branch_commit(repo, branch)
+    registered = find_admin_dir(repo, worktree)
+    own = registered if registered is not None and is_usable(registered) else None
+    head, on = head_of(own) if own else (tip or _known(repo, base_commit), None)
+    dropped = _dropped(repo, own, ours, [head, tip, base_commit])
+    stake = {
+        "branch": branch,
+        "commits": _commits(repo, head, on, ours, base_commit),
+        "dropped": tuple(_titled(repo, dropped)),
+        "stashes": tuple(_stashes(repo, branch)),
+        "operation": _operation(own) if own else None,
+    }
+    place = top or worktree
+    if not os.path.isdir(place) or os.path.islink(place):
+        if registered is not None:
+            places.check_gone(place)
+            stake["odd"] = (f"{worktree} is not there; if it was moved, move it back first",)
+        return Work(Stake(**stake), own, head, on, tip, dropped)  # type: ignore[arg-type]
+    found, files, same = _files(repo, place, own, head, copied)
+    odd = []
+    if own is not None and not leads_to(place, own) and os.path.lexists(f"{place}/.git"):
+        odd.append(f"its .git does not lead to {own}, where tmuxorch made it")
+    whole = Stake(**stake, **files, odd=tuple(odd))  # type: ignore[arg-type]
+    return Work(whole, own, head, on, tip, dropped, found, same)
+
+
+# -- files ------------------------------------------------------------------------------
+
+
+def _files(
+    repo: Repo, top: str, own: str | None, head: str | None, copied: Collection[str]
+) -> tuple[Survey, dict[str, object], tuple[str, ...]]:
+    """The raw look, and the same in git's categories; whatever git overlooks is added."""
+    checkout = Checkout(top, own or repo.common_dir)
+    indexed = own is not None and os.path.exists(f"{own}/index")
+    status = Status(head, None, ())
+    if indexed:
+        answers: list[Status] = []
+        with alongside(lambda: answers.append(observe_status(checkout, ignored=True))):
+            found = survey(checkout, head)
+        (status,) = answers
+    else:
+        found = survey(checkout, head, index=Index())
+    same = tuple(p for p in copied if _is_same(f"{repo.root}/{p}", f"{top}/{p}"))
+    staged = [e.path for e in status.entries if e.staged]
+    unstaged = [e.path for e in status.entries if e.unstaged and e.path not in found.untouched]
+    seen = {*staged, *unstaged, *found.untouched}
+    ignored = {e.path for e in status.entries if e.xy == IGNORED}
+    untracked = {e.path for e in status.entries if e.xy == UNTRACKED and e.path[-1] != "/"}
+    nested = _nested(top, own, found, ignored)
+    inside = tuple(f"{repository.path}/" for repository in nested)
+    new = [
+        path
+        for path, facts in found.kept.items()
+        if path not in found.changed
+        and path not in found.index.entries  # as git itself wrote it, with other line ends
+        and path not in seen
+        and not _is_dull(facts, found, path)
+        and not path.startswith(inside)
+        and not _is_below(path, ignored)
+    ]
+    untracked.update(new)
+    files: dict[str, object] = {
+        "staged": tuple(dict.fromkeys((*staged, *sorted(found.moved)))),
+        "unstaged": tuple(unstaged),
+        "untracked": tuple(sorted(untracked - {*same})),
+        "ignored": tuple(_without(sorted(ignored), found, same)),
+        "hidden": tuple(sorted({*found.changed - seen, *_hidden_deletions(found, own)})),
+        "nested": tuple(n for n in nested if not _is_below(n.path, ignored)),
+        "special": found.special,
+    }
+    return found, files, same
+
+
+def _hidden_deletions(found: Survey, own: str | None) -> Iterator[str]:
+    """Files that are gone although git was told not to look; a sparse checkout leaves some out."""
+    if own is None or os.path.exists(f"{own}/info/sparse-checkout"):
+        return
+    for path in found.gone:
+        entry = found.index.entries.get(path)
+        if entry is not None and entry.skipped:
+            yield path
+
+
+def _is_dull(facts: os.stat_result, found: Survey, path: str) -> bool:
+    """Empty directories, odd permissions and things that hold nothing are no work."""
+    if stat.S_ISDIR(facts.st_mode):
+        return path not in found.sealed
+    return not (stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode))
+
+
+def _is_below(path: str, ignored: Collection[str]) -> bool:
+    """Whether git ignores the path, or a directory that it is in."""
+    if path in ignored:
+        return True
+    end = path.find("/")
+    while end >= 0:
+        if path[: end + 1] in ignored:
+            return True
+        end = path.find("/", end + 1)
+    return f"{path}/" in ignored
+
+
+def _without(ignored: Iterable[str], found: Survey, same: Collection[str]) -> Iterator[str]:
+    """`ignored` less the files in `same`; a directory with some of them is listed by file."""
+    for path in ignored:
+        if path.endswith("/") and any(copy.startswith(path) for copy in same):
+            yield from sorted(p for p in found.kept if p.startswith(path) and p not in same)
+        elif path not in same:
+            yield path
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether both are the same link, or files of the same bytes and mode."""
+    try:
+        first, second = os.lstat(one), os.lstat(other)
+        if stat.S_ISLNK(first.st_mode) and stat.S_ISLNK(second.st_mode):
+            return os.readlink(one) == os.readlink(other)
+    except OSError:
+        return False
+    alike = (first.st_mode, first.st_size) == (second.st_mode, second.st_size)
+    return alike and stat.S_ISREG(first.st_mode) and is_same(one, other)
+
+
+# -- repositories inside ------------------------------------------------------------------
+
+
+def _nested(top: str, own: str | None, found: Survey, ignored: Collection[str]) -> list[Nested]:
+    """Those that are work: all but submodules that are just what the commit names."""
+    repositories = []
+    deadline = time.monotonic() + INSIDE_S
+    for path in found.nested:
+        entry = found.index.entries.get(path)
+        inner = _inner(f"{top}/{path}", top, own)
+        if inner is None:
+            continue  # a `.git` that is none: files like any others
+        submodule = entry is not None and entry.mode == SUBMODULE
+        looked = Nested(path, 0, 0)
+        if time.monotonic() > deadline:
+            looked = UNREAD(path)
+        elif not _is_below(path, ignored):
+            named = entry.oid if entry and submodule else None
+            looked = _look_inside(path, inner, named, scratch=own or tempfile.gettempdir())
+        if not submodule or looked.commits or looked.changes:
+            repositories.append(looked)
+    return repositories
+
+
+def _inner(place: str, top: str, own: str | None) -> Checkout | None:
+    """A repository inside, if its git directory is there too or among the submodules' own."""
+    try:
+        inner = git.git_dir(place)
+    except (NoRepository, OSError):
+        return None
+    homes = [os.path.realpath(top), *([os.path.realpath(f"{own}/modules")] if own else [])]
+    inside = inner.startswith(tuple(f"{home}/" for home in homes))
+    return Checkout(place, inner, foreign=True) if inside else None
+
+
+def _look_inside(path: str, inner: Checkout, named: str | None, *, scratch: str) -> Nested:
+    """How much a repository has of its own; one that git cannot read counts as one change."""
+    try:
+        if inner.may_never_answer:
+            return UNREAD(path)
+        asked = ("rev-list", "--count", "--all", "--reflog", "--not", "--remotes")
+        commits = int(inner.ask(*asked).stdout or 0)
+        at = inner.ask("rev-parse", "-q", "--verify", "HEAD^{commit}", ok=(0, 1))
+        head = at.stdout.decode().strip() or None
+        found = survey(inner, head, scratch=scratch)
+        entries = observe_status(inner).entries
+        changed = {entry.path for entry in entries} | found.changed - found.untouched
+        if named is not None:
+            # What a submodule ignores goes as well, and nobody else counts it.
+            changed |= {p for p, facts in found.kept.items() if not _is_dull(facts, found, p)}
+        moved = head is not None and named not in (None, head) and not commits
+        return Nested(path, commits, len(changed) + moved)
+    except (TmuxorchError, OSError, ValueError):
+        return UNREAD(path)
+
+
+# -- commits ------------------------------------------------------------------------------
+
+
+def _known(repo: Repo, commit: str) -> str | None:
+    done = git.git(repo.root, "cat-file", "-e", f"{commit}^{{commit}}", ok=(0, 1, 128))
+    return commit if done.returncode == 0 else None
+
+
+def _commits(
+    repo: Repo, head: str | None, on: str | None, ours: str | None, base_commit: str
+) -> tuple[Commit, ...]:
+    """The commits since the base that go if HEAD (`on` a branch, or detached) and `ours` go."""
+    tips = {head}
+    if ours and on != ours:
+        tips.add(git.branch_commit(repo, ours))
+    real = [tip for tip in tips if tip and tip.strip("0") and tip != base_commit]
+    if not real:
+        return ()
+    return git.commits_only_on(repo, [*real, *_but(repo, base_commit)], besides=ours)
+
+
+def _but(repo: Repo, base_commit: str) -> list[str]:
+    return [f"^{base_commit}"] if _known(repo, base_commit) else []
+
+
+def _dropped(
+    repo: Repo, own: str | None, ours: str | None, known: Iterable[str | None]
+) -> tuple[str, ...]:
+    """What a reset, an amend or a rebase left to the logs, which go with the worktree."""
+    if own is None:
+        return ()
+    there = [oid for oid in dict.fromkeys(known) if oid and oid.strip("0") and _known(repo, oid)]
+    keepers = git.lasting_refs(besides=ours)
+    return tuple(observe_threatened(repo.root, observe_named(own, ours), there, keepers))
+
+
+def _titled(repo: Repo, commits: Collection[str]) -> Iterator[Commit]:
+    if not commits:
+        return
+    asked = ("rev-list", "--no-walk", "--encoding=UTF-8", "--format=%s", "--stdin")
+    given = "".join(f"{oid}\n" for oid in commits).encode()
+    lines = git.git(repo.root, *asked, stdin=given).stdout.decode(errors="replace").split("\n")
+    for oid, title in zip(lines[::2], lines[1::2], strict=False):
+        yield Commit(oid.removeprefix("commit "), title)
+
+
+def _operation(own: str) -> str | None:
+    found = (word for name, word in OPERATIONS.items() if os.path.exists(f"{own}/{name}"))
+    return next(found, None)
+
+
+def _stashes(repo: Repo, branch: str) -> Iterator[str]:
+    """The titles of the stashes that were made on `branch`."""
+    asked = ("log", "--no-show-signature", "--walk-reflogs", "--format=%gs", "refs/stash", "--")
+    said = git.git(repo.root, *asked, ok=(0, 128)).stdout.decode(errors="replace")
+    names = [branch]
+    last = branch.rpartition("/")[2]
+    if git.branch_commit(repo, last) is None:
+        names.append(last)  # git before 2.35 says no more of a branch
+    ours = tuple(word for name in names for word in (f"WIP on {name}: ", f"On {name}: "))
+    yield from (title for title in said.splitlines() if title.startswith(ours))
