@@ -26,7 +26,9 @@ LONG = {"tmuxorch.shim"}
 BASE = {"errors", "values", "model", "reading", "paths"}
 CORE = {"core", "config"} | BASE
 ADAPTERS = {"adapters.tmux", "adapters.git", "adapters.system", "adapters.store"}
-SERVICE = {f"service.{name}" for name in ("workers", "health", "removal", "sweep", "landing", "care")}
+SERVICE = {
+    f"service.{name}" for name in ("workers", "health", "removal", "sweep", "landing", "care")
+}
 SERVICE |= {"service"}
 MAY_ASK = {
     "errors": set(),
@@ -162,7 +164,10 @@ def broken_rules(modules: dict[str, Module]) -> list[str]:
     for module in modules.values():
         if module.lines > MODULE_LINES and module.name not in LONG:
             found.append(f"{module.name} has {module.lines} lines, more than {MODULE_LINES}")
-        found += [f"{name} has {n} lines, more than {FUNCTION_LINES}" for name, n in long_functions(module)]
+        found += [
+            f"{name} has {n} lines, more than {FUNCTION_LINES}"
+            for name, n in long_functions(module)
+        ]
     asked = edges(modules)
     for name, others in asked.items():
         room = modules[name].room
@@ -170,7 +175,9 @@ def broken_rules(modules: dict[str, Module]) -> list[str]:
             to = modules[other].room
             if to != room and to not in MAY_ASK[room]:
                 found.append(f"{name} ({room}) must not ask {other} ({to})")
-    found += [f"need each other: {', '.join(group)}" for group in cycles(edges(modules))]
+    found += [
+        f"need each other: {', '.join(group)}" for group in cycles(edges(modules, types=False))
+    ]
     return found
 
 
@@ -190,7 +197,10 @@ def plan(modules: dict[str, Module]) -> str:
                 between[pair] += 1
                 out[pair[0]] += 1
                 into[pair[1]] += 1
-    rows = ["| room | modules | median lines | longest | asked from | asks |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| room | modules | median lines | longest | asked from | asks |",
+        "|---|---|---|---|---|---|",
+    ]
     for room in sorted(rooms):
         lines = [module.lines for module in rooms[room]]
         longest = max(rooms[room], key=lambda module: module.lines)
@@ -199,9 +209,7 @@ def plan(modules: dict[str, Module]) -> str:
             f"{longest.name.rpartition('.')[2]} {longest.lines} | {into[room]} | {out[room]} |"
         )
     every = [module.lines for module in modules.values()]
-    rows.append(
-        f"| all | {len(every)} | {statistics.median(every):.0f} | {max(every)} | | |"
-    )
+    rows.append(f"| all | {len(every)} | {statistics.median(every):.0f} | {max(every)} | | |")
     return "\n".join([*rows, "", *_edges(between)])
 
 

@@ -17,6 +17,7 @@ from tmuxorch.adapters.system import procfs
 from tmuxorch.errors import GitFailed
 from tmuxorch.model import Agent, ProcessId, State
 from tmuxorch.service.care import doctor, repair
+from tmuxorch.service.care.repository import mend
 from tmuxorch.service.sweep import sweep
 from tmuxorch.service.sweep.sweep import Action, Orphan
 
@@ -126,7 +127,7 @@ def test_what_git_keeps_of_a_worktree_that_is_set_aside_is_finished(shop: Worksh
     Path(agent.worktree).rename(place / "files")
     (admin / "commondir").write_bytes(b"")
     shop.ctx.store.swap(agent, expect=[State.EXITED], state=State.REMOVING)
-    shop.ctx.mend(str(shop.repo))
+    mend(shop.ctx, str(shop.repo))
     assert (admin / "index").read_bytes() == staged
     assert_git_works(shop)
 
@@ -139,7 +140,7 @@ def test_a_half_made_worktree_of_somebody_else_is_told_and_never_touched(shop: W
     (admin / "commondir").write_bytes(b"")
     nameless = shop.repo / ".git" / "worktrees" / "nameless"
     nameless.mkdir()
-    shop.ctx.mend(str(shop.repo))
+    mend(shop.ctx, str(shop.repo))
     assert [o for o in sweep.observe_orphans(shop.ctx) if o.path] == [], "it may be in the making"
     age(admin, nameless)
     for path, lacks in ((admin, "commondir"), (nameless, "gitdir")):
@@ -171,7 +172,7 @@ def test_a_branch_that_a_power_cut_emptied_gets_its_commit_back(shop: Workshop) 
     agent = shop.worker("w")
     commit = shop.commit(Path(agent.worktree), "done.txt")
     (shop.repo / ".git" / "refs" / "heads" / agent.branch).write_bytes(b"")
-    shop.ctx.mend(str(shop.repo))
+    mend(shop.ctx, str(shop.repo))
     assert shop.sh(shop.repo, "rev-parse", agent.branch).strip() == commit
     assert_git_works(shop)
 
@@ -182,7 +183,7 @@ def test_a_head_that_a_power_cut_emptied_is_where_its_log_says(shop: Workshop) -
     commits = [shop.commit(Path(agent.worktree), "done.txt") for agent in (on, off)]
     for agent in (on, off):
         (admin_of(shop, agent.worktree) / "HEAD").write_bytes(b"")
-    shop.ctx.mend(str(shop.repo))
+    mend(shop.ctx, str(shop.repo))
     heads = [shop.sh(agent.worktree, "rev-parse", "HEAD").strip() for agent in (on, off)]
     assert heads == commits
     assert shop.sh(on.worktree, "branch", "--show-current").strip() == on.branch
@@ -235,10 +236,10 @@ def test_a_lock_that_somebody_holds_stays(shop: Workshop) -> None:
         found = find(shop, lock)
         assert (found.action, found.command) == (Action.REPORT, None)
         assert str(holder.pid) in found.reason
-        shop.ctx.mend(str(shop.repo))
+        mend(shop.ctx, str(shop.repo))
         assert lock.exists()
         holder.kill()
-    shop.ctx.mend(str(shop.repo))
+    mend(shop.ctx, str(shop.repo))
     assert not lock.exists()
 
 
@@ -246,7 +247,7 @@ def test_a_lock_of_the_persons_is_told_with_its_age_and_left(shop: Workshop) -> 
     agent = shop.worker("w")
     lock = write(shop.repo / ".git" / "packed-refs.lock", "")
     age(lock)
-    shop.ctx.mend(str(shop.repo))
+    mend(shop.ctx, str(shop.repo))
     found = find(shop, lock)
     assert (found.action, found.command) == (Action.REPORT, f"rm {lock}")
     assert "16m ago" in found.reason
@@ -268,7 +269,7 @@ def test_a_lock_made_while_a_command_of_ours_died_goes(shop: Workshop, name: str
     for lock, seconds in ((before, 100), (after, 20)):
         write(lock, "")
         age(lock, seconds=seconds)
-    shop.ctx.mend(str(shop.repo))
+    mend(shop.ctx, str(shop.repo))
     assert before.exists(), "it was there before our command began"
     assert not after.exists()
     assert not os.path.lexists(note)
@@ -284,7 +285,7 @@ def test_a_git_whose_command_died_is_ended_before_the_next_goes_on(shop: Worksho
         subprocess.Popen(asked, env=own, stdin=subprocess.PIPE) as orphan,
         subprocess.Popen(asked, env=others, stdin=subprocess.PIPE) as stranger,
     ):
-        shop.ctx.mend(str(shop.repo))
+        mend(shop.ctx, str(shop.repo))
         assert orphan.wait(10) != 0
         assert stranger.poll() is None
         stranger.kill()
@@ -305,5 +306,5 @@ def test_locks_and_indexes_in_the_place_of_a_resting_worker_go(shop: Workshop) -
 def test_what_a_removal_renamed_and_did_not_delete_goes(shop: Workshop) -> None:
     shop.worker("w")
     gone = write(shop.repo / ".git" / "tmuxorch-gone-x" / "HEAD").parent
-    shop.ctx.mend(str(shop.repo))
+    mend(shop.ctx, str(shop.repo))
     assert not gone.exists()

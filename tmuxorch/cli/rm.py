@@ -12,6 +12,7 @@ from tmuxorch.cli.session import Session
 from tmuxorch.core import view
 from tmuxorch.errors import WorkAtStake
 from tmuxorch.model import Agent, HistoryEntry, Reason
+from tmuxorch.service.care.repository import mend
 from tmuxorch.service.removal import removal
 from tmuxorch.service.removal.stake import describe
 from tmuxorch.service.workers.visibility import take_as_gone
@@ -38,7 +39,7 @@ def command(
     agents = list({a.id: a for a in (session.find(name) for name in names)}.values())
     if not yes:
         for repo in {agent.repo for agent in agents}:
-            session.ctx.mend(repo)  # git may not be able to look before
+            mend(session.ctx, repo)  # git may not be able to look before
         agents = _agreed(agents)
     if gone:
         agents = [take_as_gone(session.ctx, agent) for agent in agents]

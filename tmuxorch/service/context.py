@@ -5,26 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from tmuxorch import paths
 from tmuxorch.adapters.git import call
 from tmuxorch.adapters.store import records, rundir
-from tmuxorch.adapters.system import procfs
-from tmuxorch.adapters.system.locks import flock, noted, read_cut
-from tmuxorch.adapters.system.run import Timeout
 from tmuxorch.adapters.tmux import server
 from tmuxorch.adapters.tmux.server import Tmux
-from tmuxorch.errors import GitFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from tmuxorch.model import Agent, AgentId
-
-REPO_LOCK_TIMEOUT_S = 600.0
 
 
 def _nothing(_: str) -> None:
@@ -71,34 +64,6 @@ class Context:
 
     def run_dir(self, agent_id: AgentId) -> str:
         return rundir.run_dir(self.state_dir, agent_id)
-
-    def mend(self, repo_root: str) -> None:
-        """Clear away what a killed git left of ours; whoever holds the repository has done so."""
-        with suppress(GitFailed), self.repo_lock(repo_root, timeout_s=0.0):
-            pass
-
-    @contextmanager
-    def repo_lock(
-        self, repo_root: str, *, timeout_s: float = REPO_LOCK_TIMEOUT_S
-    ) -> Iterator[None]:
-        """Hold the repository for a change of its worktrees or branches.
-
-        What a git that was killed left half made of ours is mended first.
-        """
-        from tmuxorch.service.care import mending  # here: `ls` does not need it
-
-        paths.ensure_private(os.path.join(self.state_dir, "locks"))
-        note = self.lock_note(repo_root)
-        path = note.removesuffix(".busy") + ".lock"
-        try:
-            with flock(path, timeout_s=timeout_s):
-                if mending.mend(self, repo_root, read_cut(note)):
-                    with suppress(FileNotFoundError):
-                        os.unlink(note)
-                with noted(note, str(procfs.identify_self())):
-                    yield
-        except Timeout as e:
-            raise GitFailed(f"{repo_root} is busy: {e}; try again") from e
 
     def make_room(self, worktree: str) -> None:
         """Have the directory that the worktree goes into, with nobody but us in it."""

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 from tmuxorch.adapters.git.call import CALLER
 from tmuxorch.adapters.system import procfs
+from tmuxorch.adapters.system.process_row import Row
 from tmuxorch.adapters.system.process_table import (
     ABSENT,
-    Row,
     read_arguments,
     read_command,
     read_table,

@@ -9,8 +9,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tmuxorch.adapters.git.location import Repo
 from tmuxorch.core.literal import pasteable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmuxorch.adapters.git.location import Repo
 
 LOCK = ".lock"
 

@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 
-from tmuxorch.adapters.system.procfs import read_file
+from tmuxorch.adapters.system.small_files import read_file
 
 # The second is where systems without systemd keep it.
 _FILES = ("/etc/machine-id", "/var/lib/dbus/machine-id")

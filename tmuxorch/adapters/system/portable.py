@@ -15,7 +15,7 @@ from dataclasses import replace
 import psutil
 
 from tmuxorch.adapters.system.machine import read_machine
-from tmuxorch.adapters.system.process_table import Row, Table, find_marker
+from tmuxorch.adapters.system.process_row import Row, Table, find_marker
 from tmuxorch.core.observation import Alive, Dead, ProcessFact, Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId

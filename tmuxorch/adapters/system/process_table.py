@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 
 from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.system.machine import read_machine
+from tmuxorch.adapters.system.process_row import Row, Table, find_marker
+from tmuxorch.adapters.system.small_files import read_file
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
 
@@ -15,59 +16,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MARKER = b"TMUXORCH_AGENT_ID="
 KERNEL_THREAD = 0x0020_0000
 COMMAND_CHARS = 80
 LISTINGS = 3
 
 # What a look at a process meets that has just ended, or that another user hides from us.
 ABSENT = (ProcessLookupError, FileNotFoundError, PermissionError)
-
-
-@dataclass(slots=True)
-class Row:
-    """One process of the table.
-
-    Its identity is read before everything else: should the pid change hands in between,
-    it is the identity of a dead process, and nobody gets what is meant for it.
-    `environ`, `marker` and `cwd` are None where another user's process hides them.
-    """
-
-    id: ProcessId
-    name: str
-    parent: int
-    group: int
-    session: int
-    uid: int
-    on_terminal: bool
-    ended: bool
-    environ: bytes | None = None
-    marker: str | None = None
-    cwd: str | None = None
-
-    @property
-    def pid(self) -> int:
-        return self.id.pid
-
-    @property
-    def is_wiped(self) -> bool:
-        """Whether the process was started with `env -i` or the like.
-
-        Shells, editors and all else that a person starts have a HOME. A program that wrote
-        its title over its environment has text without `=` there.
-        """
-        return self.environ is not None and all(
-            b"=" in entry and not entry.startswith(b"HOME=")
-            for entry in self.environ.split(b"\0")[:-1]
-        )
-
-    @property
-    def is_tmux_server(self) -> bool:
-        """Where programs cannot rename themselves (macOS) a server is a tmux without terminal."""
-        return self.name == "tmux: server" or (self.name == "tmux" and not self.on_terminal)
-
-
-Table = dict[int, Row]
 
 
 def read_table() -> Table:
@@ -121,14 +75,8 @@ def read_arguments(pid: int) -> list[str]:
         text = portable.read_command(pid)
     else:
         with suppress(*ABSENT):
-            text = os.fsdecode(procfs.read_file(f"/proc/{pid}/cmdline"))
+            text = os.fsdecode(read_file(f"/proc/{pid}/cmdline"))
     return text.rstrip("\0").split("\0")
-
-
-def find_marker(environ: bytes) -> str | None:
-    """The id of the agent for whom the process was started."""
-    _, marker, rest = (b"\0" + environ).partition(b"\0" + MARKER)
-    return os.fsdecode(rest.partition(b"\0")[0]) if marker else None
 
 
 def _read_row(pid: int) -> Row | None:
@@ -149,7 +97,7 @@ def _read_row(pid: int) -> Row | None:
     )
     if not row.ended and os.geteuid() in (0, row.uid):
         with suppress(*ABSENT):
-            environ = procfs.read_file(f"/proc/{pid}/environ")
+            environ = read_file(f"/proc/{pid}/environ")
             # In the midst of an exec it is empty as well, but then its bounds are unset.
             is_set = stat[procfs.ENV_START] == stat[procfs.ENV_END] != b"0"
             row.environ = environ if environ or is_set else None

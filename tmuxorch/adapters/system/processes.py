@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from tmuxorch.adapters.system import procfs
-from tmuxorch.adapters.system.process_table import Row, Table, ancestors, read_command, read_table
+from tmuxorch.adapters.system.process_row import Row, Table
+from tmuxorch.adapters.system.process_table import ancestors, read_command, read_table
 from tmuxorch.adapters.system.writers import find_written
 from tmuxorch.core.observation import Alive, Dead, Unknown
 from tmuxorch.errors import TmuxorchError

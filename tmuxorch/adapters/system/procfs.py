@@ -12,6 +12,7 @@ import sys
 import time
 from functools import cache
 
+from tmuxorch.adapters.system.small_files import read_file
 from tmuxorch.core.observation import Alive, Dead, ProcessFact, Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
@@ -195,15 +196,3 @@ def read_inode(pid: int) -> int:
 def has_ended(stat: list[bytes]) -> bool:
     """Zombies have; one that still has threads lost only its first, the others work on."""
     return stat[STATE] in (b"Z", b"X", b"x") and int(stat[THREADS]) <= 1
-
-
-def read_file(path: str) -> bytes:
-    """All of a file; many times cheaper than `open()` when it is small."""
-    file = os.open(path, os.O_RDONLY)
-    try:
-        whole = b""
-        while chunk := os.read(file, 8192):
-            whole += chunk
-        return whole
-    finally:
-        os.close(file)

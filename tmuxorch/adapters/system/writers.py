@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.system.process_table import ABSENT
+from tmuxorch.adapters.system.small_files import read_file
 
 _DELETED = " (deleted)"
 
@@ -22,7 +22,7 @@ def _open_below(pid: int, path: str) -> str | None:
         for fd in os.listdir(f"/proc/{pid}/fd"):
             name = os.readlink(f"/proc/{pid}/fd/{fd}")
             if name.startswith(path) and not _is_deleted(name):
-                flags = procfs.read_file(f"/proc/{pid}/fdinfo/{fd}").split(b"flags:\t")[1]
+                flags = read_file(f"/proc/{pid}/fdinfo/{fd}").split(b"flags:\t")[1]
                 if int(flags.split()[0], 8) & (os.O_WRONLY | os.O_RDWR):
                     return f"{name} open for writing"
     return None
@@ -32,7 +32,7 @@ def _mapped_below(pid: int, path: str) -> str | None:
     """A file that the process can write into by memory alone: its descriptor may be closed."""
     wanted = os.fsencode(path).replace(b"\n", b"\\012")
     with suppress(*ABSENT):
-        text = procfs.read_file(f"/proc/{pid}/maps")
+        text = read_file(f"/proc/{pid}/maps")
         if wanted not in text:
             return None
         for line in text.splitlines():
@@ -47,7 +47,7 @@ def _mapped_below(pid: int, path: str) -> str | None:
 
 def _may_be_written(pid: int, span: bytes) -> bool:
     """Whether a mapping that is read-only now can be made writable: it was opened for that."""
-    _, _, rest = procfs.read_file(f"/proc/{pid}/smaps").partition(span + b" ")
+    _, _, rest = read_file(f"/proc/{pid}/smaps").partition(span + b" ")
     return b"mw" in rest.partition(b"VmFlags: ")[2].partition(b"\n")[0].split()
 
 

@@ -20,6 +20,7 @@ from tmuxorch.adapters.system import process_table, procfs
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import StoreDamaged, TmuxorchError
 from tmuxorch.model import Agent, State, Status
+from tmuxorch.service.care.repository import mend
 from tmuxorch.service.sweep import git_remains, sweep
 from tmuxorch.service.sweep.orphan import Action, Look
 from tmuxorch.service.sweep.worktrees import adopted
@@ -64,7 +65,7 @@ def mend_repositories(ctx: Context) -> None:
     """Clear away what killed gits left of ours in every repository that we know of."""
     look = Look(ctx)
     for root in look.repos:
-        ctx.mend(root)
+        mend(ctx, root)
     for orphan in git_remains.observe(look):
         if orphan.action is Action.REMOVE:
             sweep.apply(ctx, orphan)

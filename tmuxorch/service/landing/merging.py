@@ -13,6 +13,7 @@ from tmuxorch.adapters.git.checkout import head_of
 from tmuxorch.core.literal import literal
 from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, WorkAtStake
 from tmuxorch.model import State
+from tmuxorch.service.care.repository import repo_lock
 from tmuxorch.service.removal import removal
 from tmuxorch.service.removal.stake import describe
 
@@ -72,7 +73,7 @@ def merge(
     if agent.state in (State.CREATING, State.REMOVING):
         raise CannotMerge(f"{agent.name} is {agent.state}; nothing was merged")
     repo = git.find_repo(agent.repo)
-    with ctx.repo_lock(agent.repo):
+    with repo_lock(ctx, agent.repo):
         base, before = _target(repo, agent, into)
         _check_committed(agent, commit=commit)
         if commit and os.path.isdir(agent.worktree):

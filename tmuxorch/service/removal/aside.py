@@ -21,6 +21,7 @@ from tmuxorch.adapters.system import processes
 from tmuxorch.adapters.system.treewalk import walk
 from tmuxorch.errors import CannotSave, GitFailed, TmuxorchError
 from tmuxorch.service import places
+from tmuxorch.service.care.repository import repo_lock
 from tmuxorch.service.removal import salvage, stake_look
 
 TYPE_CHECKING = False
@@ -56,7 +57,7 @@ def take(ctx: Context, repo: Repo, agent: Agent, cap_bytes: int) -> Taken:
     place = places.of_save(ctx, agent)
     if saves.is_final(place):
         return Taken(salvage.saved_in(agent.id, place), None, ())
-    with ctx.repo_lock(agent.repo):
+    with repo_lock(ctx, agent.repo):
         _set_aside(ctx, repo, agent, place)
     try:
         ctx.checkpoint("remove:moved")
@@ -185,7 +186,7 @@ def clear(ctx: Context, repo: Repo, agent: Agent, taken: Taken | None, cap_bytes
 def _forget(ctx: Context, repo: Repo, agent: Agent) -> None:
     """All is saved: that git still lists the worktree is something for a sweep."""
     try:
-        with ctx.repo_lock(agent.repo):
+        with repo_lock(ctx, agent.repo):
             git.forget_worktree(repo, agent.worktree, reason=ctx.lock_reason(agent))
     except (TmuxorchError, OSError) as error:
         ctx.store.record(agent, "left git's directory of its worktree", str(error))

@@ -7,6 +7,7 @@ import os
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.deletion import delete_directory
 from tmuxorch.errors import AmbiguousName, NoRepository, UnknownName
+from tmuxorch.service.care.repository import repo_lock
 from tmuxorch.service.removal import legacy_saves, salvage
 
 TYPE_CHECKING = False
@@ -67,7 +68,7 @@ def forget(ctx: Context, entry: HistoryEntry) -> None:
         except NoRepository:
             pass
         else:
-            with ctx.repo_lock(entry.repo):
+            with repo_lock(ctx, entry.repo):
                 salvage.drop(repo, entry.id, entry.archive)
     if entry.archive is not None and os.path.exists(entry.archive):
         delete_directory(entry.archive)

@@ -31,6 +31,7 @@ from tmuxorch.adapters.store.old_saves import (
 )
 from tmuxorch.adapters.store.saves import Manifest
 from tmuxorch.errors import CannotRestore, CannotSave, GitFailed
+from tmuxorch.service.care.repository import repo_lock
 from tmuxorch.service.removal import salvage
 
 TYPE_CHECKING = False
@@ -76,7 +77,7 @@ def convert(ctx: Context, entry: HistoryEntry) -> HistoryEntry:
     """
     repo = git.find_repo(entry.repo)
     place = os.path.join(ctx.state_dir, "archive", entry.id)
-    with ctx.repo_lock(entry.repo):
+    with repo_lock(ctx, entry.repo):
         now = ctx.store.history_entry(entry.id)
         if now is None or not is_old(now):
             return now or entry

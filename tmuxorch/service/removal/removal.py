@@ -28,6 +28,7 @@ from tmuxorch.errors import (
 )
 from tmuxorch.model import HistoryEntry, Reason, State, Status
 from tmuxorch.service import places
+from tmuxorch.service.care.repository import mend, repo_lock
 from tmuxorch.service.health import liveness
 from tmuxorch.service.removal import aside, stake_look
 from tmuxorch.service.workers.visibility import recorded_processes, refuse_unseen
@@ -107,7 +108,7 @@ def remove(
     save_screen(ctx, agent)
     agent = _claim(ctx, agent, reason, keep_branch)
     ctx.checkpoint("remove:claimed")
-    ctx.mend(agent.repo)
+    mend(ctx, agent.repo)
     if agent.step.startswith(RESTORING):
         return _discard(ctx, agent, grace_s)
     taken = None
@@ -128,7 +129,7 @@ def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:
     end(ctx, agent, grace_s)
     repo = _repository(agent)
     if repo is not None:
-        with ctx.repo_lock(agent.repo):
+        with repo_lock(ctx, agent.repo):
             reason = ctx.lock_reason(agent)
             try:
                 trash = places.trash_of(agent.worktree, f"{entry.id}.{agent.id}")
@@ -287,7 +288,7 @@ def _clear_away(ctx: Context, agent: Agent, taken: Taken | None, cap_bytes: int)
 
 
 def _clear_branch(ctx: Context, repo: Repo, agent: Agent) -> None:
-    with ctx.repo_lock(agent.repo):
+    with repo_lock(ctx, agent.repo):
         commit = git.branch_commit(repo, agent.branch)
         if commit is not None and _branch_goes(repo, agent):
             git.delete_branch(repo, agent.branch, expected=commit)

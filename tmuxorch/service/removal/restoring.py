@@ -19,6 +19,7 @@ from tmuxorch.errors import (
 )
 from tmuxorch.model import Agent, AgentId, Reason, State, Status
 from tmuxorch.service import places
+from tmuxorch.service.care.repository import repo_lock
 from tmuxorch.service.removal import legacy_saves, putting_back, removal
 from tmuxorch.service.workers import running
 
@@ -197,7 +198,7 @@ def _bring_back(
     marker = {"TMUXORCH_AGENT_ID": agent.id}
     reason = ctx.lock_reason(agent)
     places.mark(agent.worktree)
-    with ctx.repo_lock(agent.repo):
+    with repo_lock(ctx, agent.repo):
         if entry.archive is None:
             git.add_worktree(
                 plan.repo,

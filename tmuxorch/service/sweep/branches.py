@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.errors import TmuxorchError
+from tmuxorch.service.care.repository import repo_lock
 from tmuxorch.service.context import Context
 from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing
 
@@ -47,7 +48,7 @@ def clear(ctx: Context, orphan: Orphan) -> None:
     assert orphan.id is not None
     assert orphan.repo is not None
     repo = git.find_repo(orphan.repo)
-    with ctx.repo_lock(orphan.repo):
+    with repo_lock(ctx, orphan.repo):
         commit = git.branch_commit(repo, orphan.id)
         if commit is not None and git.holds_nothing(repo, orphan.id):
             git.delete_branch(repo, orphan.id, expected=commit)

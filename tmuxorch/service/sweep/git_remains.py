@@ -16,6 +16,7 @@ from tmuxorch.core.literal import pasteable
 from tmuxorch.core.view import age
 from tmuxorch.model import Agent, State
 from tmuxorch.service.care import left_locks, wreckage
+from tmuxorch.service.care.repository import repo_lock
 from tmuxorch.service.care.wreckage import Remedy
 from tmuxorch.service.context import Context
 from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing, size_of
@@ -132,7 +133,7 @@ def clear(ctx: Context, orphan: Orphan) -> None:
 
     assert orphan.path is not None
     assert orphan.repo is not None
-    with ctx.repo_lock(orphan.repo):
+    with repo_lock(ctx, orphan.repo):
         if orphan.path.endswith(".lock"):
             with suppress(FileNotFoundError):
                 os.unlink(orphan.path)

@@ -12,7 +12,7 @@ from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.worktrees import Worktree
 from tmuxorch.adapters.system import process_table
-from tmuxorch.adapters.system.process_table import Row
+from tmuxorch.adapters.system.process_row import Row
 from tmuxorch.errors import NoRepository
 from tmuxorch.model import Agent, AgentId
 from tmuxorch.service.context import Context

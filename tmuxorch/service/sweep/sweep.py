@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tmuxorch.errors import TmuxorchError
+from tmuxorch.service.care.repository import mend
 from tmuxorch.service.context import Context
 from tmuxorch.service.removal import history, legacy_saves
 from tmuxorch.service.sweep import branches, files, git_remains, windows, worktrees
@@ -121,7 +122,7 @@ def sweep_safe(ctx: Context, told: set[str]) -> list[Orphan]:
     added.
     """
     for repo in sorted({agent.repo for agent in ctx.store.agents()}):
-        ctx.mend(repo)
+        mend(ctx, repo)
     done = []
     for orphan in list(files.observe_safe(Look(ctx))):
         if orphan.action is not Action.REMOVE:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from tmuxorch.adapters.system import process_table
-from tmuxorch.adapters.system.process_table import Row
+from tmuxorch.adapters.system.process_row import Row
 from tmuxorch.adapters.tmux.server import Pane
 from tmuxorch.core.literal import pasteable
 from tmuxorch.errors import TmuxNoServer, TmuxorchError

@@ -16,6 +16,7 @@ from tmuxorch.core.literal import pasteable
 from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed, TmuxorchError
 from tmuxorch.model import Agent, AgentId, Kind, Reason, State, Status
 from tmuxorch.service import places
+from tmuxorch.service.care.repository import repo_lock
 from tmuxorch.service.removal import removal
 from tmuxorch.service.workers import launch, running
 
@@ -88,7 +89,7 @@ def _make(
 ) -> Agent:
     agent = plan.agent
     places.mark(agent.worktree)
-    with ctx.repo_lock(agent.repo):
+    with repo_lock(ctx, agent.repo):
         git.add_worktree(
             request.repo,
             agent.worktree,
