@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tmuxorch.adapters.store.rows import agent_of, values_of
 from tmuxorch.core.observation import (
     Alive,
     Dead,
@@ -83,4 +84,9 @@ def agent(state: State, **changes: Any) -> Agent:
         "last_activity_at": 900.0,
         **changes,
     }
-    return Agent(**values)
+    return agent_of(**values)
+
+
+def changed(known: Agent, **changes: Any) -> Agent:
+    """The agent with other values, whichever part of it they belong to."""
+    return agent_of(**{**values_of(known), **changes})

@@ -125,8 +125,8 @@ def remove(
 
     `files` of the worktree and `notes` of git's directory for it go into the tar.
     """
-    top, prefix = Path(agent.worktree), f"{salvage.REFS}/{agent.id}"
-    tip = shop.sh(shop.repo, "rev-parse", agent.branch).strip()
+    top, prefix = Path(agent.task.worktree), f"{salvage.REFS}/{agent.task.id}"
+    tip = shop.sh(shop.repo, "rev-parse", agent.task.branch).strip()
     refs = {f"{prefix}/root": take_snapshot(shop, top, replace(special, tip=tip))}
     for number, inner in enumerate(nested):
         saved, inside = f"{prefix}-/{number}", top / inner.path
@@ -140,7 +140,7 @@ def remove(
         name, oid = line.split(" ")
         refs[name.replace(f"{prefix}-", f"{prefix}/nested")] = oid
         shop.sh(shop.repo, "update-ref", "-d", name)
-    archive = Path(shop.ctx.state_dir, "archive", f"{agent.id}.tar")
+    archive = Path(shop.ctx.state_dir, "archive", f"{agent.task.id}.tar")
     archive.parent.mkdir(mode=0o700, exist_ok=True)
     with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as tar:
         for name in files:
@@ -152,7 +152,7 @@ def remove(
     if empty:
         archive.unlink()
     _replace_save(shop, agent, refs, None if empty else str(archive))
-    entry = shop.ctx.store.history_entry(agent.id)
+    entry = shop.ctx.store.history_entry(agent.task.id)
     assert entry is not None
     return entry
 
@@ -165,13 +165,13 @@ def _replace_save(
         shop.sh(shop.repo, "update-ref", f"refs/held/{number}", oid)
     entry = shop.remove(agent)
     if entry.archive is not None:
-        salvage.drop(git.find_repo(entry.repo), entry.id, entry.archive)
+        salvage.drop(git.find_repo(entry.task.repo), entry.task.id, entry.archive)
         shutil.rmtree(entry.archive)
     for number, (ref, oid) in enumerate(refs.items()):
         shop.sh(shop.repo, "update-ref", ref, oid)
         shop.sh(shop.repo, "update-ref", "-d", f"refs/held/{number}")
     db = sqlite3.connect(shop.directory / "state" / "tmuxorch.db")
     with db:
-        row = [f"{salvage.REFS}/{agent.id}/root", archive, agent.id]
+        row = [f"{salvage.REFS}/{agent.task.id}/root", archive, agent.task.id]
         db.execute("UPDATE history SET salvage_ref = ?, archive = ? WHERE id = ?", row)
     db.close()

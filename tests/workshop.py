@@ -14,6 +14,7 @@ import pytest
 
 from tmuxorch import config as configuration
 from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.store.rows import agent_of
 from tmuxorch.model import Agent, AgentId, HistoryEntry, Kind, Reason, State, Status
 from tmuxorch.service import places
 from tmuxorch.service.context import Context, open_context
@@ -105,7 +106,7 @@ class Workshop:
         name = name or f"w{self.made}"
         agent_id = AgentId(os.urandom(6).hex())
         base = self.sh(self.repo, "rev-parse", "HEAD").strip()
-        values = {
+        values: dict[str, object] = {
             "id": agent_id, "name": name, "repo": str(self.repo), "task": f"task of {name}",
             "agent": "sh", "kind": Kind.WORKER, "state": State.EXITED, "status": Status.DONE,
             "branch": f"tmuxorch/{name}", "branch_made": True, "base": "main", "base_commit": base,
@@ -117,31 +118,31 @@ class Workshop:
             "last_activity_at": None,
         }  # fmt: skip
         values.update(changes)
-        agent = Agent(**values)  # type: ignore[arg-type]
+        agent = agent_of(**values)
         self.ctx.store.add(agent)
-        repo = git.find_repo(agent.repo)
-        places.mark(agent.worktree)
+        repo = git.find_repo(agent.task.repo)
+        places.mark(agent.task.worktree)
         git.add_worktree(
             repo,
-            agent.worktree,
-            branch=agent.branch,
-            new_branch=agent.branch_made,
-            commit=agent.base_commit,
+            agent.task.worktree,
+            branch=agent.task.branch,
+            new_branch=agent.task.branch_made,
+            commit=agent.task.base_commit,
             reason=self.ctx.lock_reason(agent),
             marker={},
         )
-        places.seal(agent.worktree)
+        places.seal(agent.task.worktree)
         return agent
 
     def forget(self, agent: Agent) -> None:
         """Lose the record, as with a store that comes from an old backup."""
         db = sqlite3.connect(self.directory / "state" / "tmuxorch.db")
         with db:
-            db.execute("DELETE FROM agents WHERE id = ?", [agent.id])
+            db.execute("DELETE FROM agents WHERE id = ?", [agent.task.id])
         db.close()
 
     def remove(self, agent: Agent, reason: Reason = Reason.USER) -> HistoryEntry:
-        current = self.ctx.store.agent(agent.id)
+        current = self.ctx.store.agent(agent.task.id)
         assert current is not None
         return removal.remove(self.ctx, current, reason=reason, grace_s=0.1)
 

@@ -138,52 +138,73 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
-    """One row of the store.
+class Task:
+    """What was asked for and where it is worked on: the same in every run, and in the history.
 
-    `branch_made` and `copied` say what tmuxorch itself put there (so it may take it
-    away again); `owner` is who is creating or removing it, `step` how far they got;
-    `stopped` marks an end that a person asked for; `deaths` are the recent ends of a
-    persistent agent, `restart_at` when it is to be started again (never, if None);
-    `reported` is what it last said of itself, and when. `damage` is no column: it says what
-    of the row could not be read, and then nothing but showing follows from the rest.
+    `id` is also the agent's and its history entry's. `branch_made` and `copied` say what
+    tmuxorch itself put there (so it may take it away again), `conversation` what the next run
+    goes on with.
     """
 
     id: AgentId
     name: str
     repo: str
-    task: str
+    text: str
     agent: str
     kind: Kind
-    state: State
-    status: Status
     branch: str
     branch_made: bool
     base: str
     base_commit: str
     worktree: str
-    socket: str
     created_at: float
     command: tuple[str, ...] = ()
     copied: tuple[str, ...] = ()
     conversation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One life of the agent's program, or the last one: where it runs, and how it ended.
+
+    `number` counts the restarts; `stopped` marks an end that a person asked for; `reported` is
+    what the agent last said of itself, and when.
+    """
+
+    socket: str
+    number: int = 0
     place: Place | None = None
     process: ProcessId | None = None
     shim: ProcessId | None = None
+    exit: Exit | None = None
+    stopped: bool = False
+    started_at: float | None = None
+    ended_at: float | None = None
+    last_activity_at: float | None = None
+    reported: Status | None = None
+    reported_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A task, its run, and where it stands: one row of the store.
+
+    `owner` is who is creating or removing it, `step` how far they got; `deaths` are the recent
+    ends of a persistent agent, `restart_at` when it is to be started again (never, if None).
+    `damage` is no column: it says what of the row could not be read, and then nothing but
+    showing follows from the rest.
+    """
+
+    task: Task
+    run: Run
+    state: State
+    status: Status
     owner: ProcessId | None = None
     step: str = ""
     reason: Reason | None = None
     keep_branch: bool = False
-    exit: Exit | None = None
-    stopped: bool = False
-    restarts: int = 0
-    started_at: float | None = None
-    ended_at: float | None = None
-    last_activity_at: float | None = None
     deaths: tuple[float, ...] = ()
     restart_at: float | None = None
-    reported: Status | None = None
-    reported_at: float | None = None
     damage: str = ""
 
 
@@ -201,24 +222,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """What became of a removed agent; its id is the agent's.
+    """What became of a removed agent."""
 
-    `branch_made` says that the branch is tmuxorch's to take away again, `copied` which files
-    came from the main worktree.
-    """
-
-    id: AgentId
-    name: str
-    repo: str
-    task: str
-    agent: str
-    branch: str
-    base: str
-    base_commit: str
+    task: Task
     head_commit: str | None
     reason: Reason
     exit: Exit | None
-    created_at: float
     removed_at: float
     duration_s: float
     commits: int | None
@@ -230,9 +239,3 @@ class HistoryEntry:
     branch_kept: bool
     restored_at: float | None
     last_screen: str | None
-    kind: Kind
-    command: tuple[str, ...]
-    conversation: str | None
-    worktree: str
-    branch_made: bool
-    copied: tuple[str, ...]

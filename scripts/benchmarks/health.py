@@ -64,18 +64,18 @@ def deaths_ms(world: World, count: int, victim: Callable[[Agent], int]) -> list[
 
 
 def running(world: World, agent: Agent) -> bool:
-    now = world.ctx.store.agent(agent.id)
+    now = world.ctx.store.agent(agent.task.id)
     return now is not None and now.state is State.RUNNING
 
 
 def shim_of(agent: Agent) -> int:
-    assert agent.shim is not None
-    return agent.shim.pid
+    assert agent.run.shim is not None
+    return agent.run.shim.pid
 
 
 def agent_of(agent: Agent) -> int:
-    assert agent.process is not None
-    return agent.process.pid
+    assert agent.run.process is not None
+    return agent.run.process.pid
 
 
 def death_rows() -> Iterator[Row]:

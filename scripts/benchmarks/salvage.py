@@ -17,6 +17,7 @@ from measuring import PATH, Row, main, run, took_ms
 
 from tmuxorch import config as configuration
 from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.store.rows import agent_of
 from tmuxorch.model import Agent, AgentId, HistoryEntry, Kind, Reason, State, Status
 from tmuxorch.service import places
 from tmuxorch.service.context import open_context
@@ -61,25 +62,25 @@ class World:
         """A worker that has ended, in a fresh worktree."""
         agent_id = AgentId(os.urandom(6).hex())
         name = f"w{next(self.numbers)}"
-        agent = Agent(
+        agent = agent_of(
             id=agent_id, name=name, repo=str(self.repo), task="", agent="sh", kind=Kind.WORKER,
             state=State.EXITED, status=Status.DONE, branch=f"tmuxorch/{name}", branch_made=True,
             base="main", base_commit=self.base, worktree=str(self.directory / "worktrees" / name),
             command=("sh",), socket=self.ctx.socket, stopped=True, created_at=0.0,
         )  # fmt: skip
         self.ctx.store.add(agent)
-        places.mark(agent.worktree)
+        places.mark(agent.task.worktree)
         git.add_worktree(
-            git.find_repo(agent.repo),
-            agent.worktree,
-            branch=agent.branch,
+            git.find_repo(agent.task.repo),
+            agent.task.worktree,
+            branch=agent.task.branch,
             new_branch=True,
-            commit=agent.base_commit,
+            commit=agent.task.base_commit,
             reason=self.ctx.lock_reason(agent),
             marker={},
         )
-        places.seal(agent.worktree)
-        settle(agent.worktree)
+        places.seal(agent.task.worktree)
+        settle(agent.task.worktree)
         return agent
 
     def plain(self) -> str:
@@ -141,7 +142,7 @@ def save_rows() -> Iterator[Row]:
         env = ("env", f"GIT_INDEX_FILE={index}", "git", "-C", plain)
 
         def save() -> float:
-            add_new_files(agent.worktree, f"save {next(world.numbers)}")
+            add_new_files(agent.task.worktree, f"save {next(world.numbers)}")
             took = took_ms(lambda: aside.take(world.ctx, repo, agent, 10**9))
             aside.put_back(agent, place)
             return took
@@ -183,7 +184,7 @@ def restore_rows() -> Iterator[Row]:
 
         def restore() -> float:
             agent = world.worker()
-            add_new_files(agent.worktree, agent.id)
+            add_new_files(agent.task.worktree, agent.task.id)
             entry = world.remove(agent)
             world.wait_for_trash()
             took = took_ms(lambda: restoring.restore(world.ctx, world.config, entry))

@@ -23,6 +23,7 @@ import psutil
 from measuring import Row, World, main, private_world, run
 
 from tmuxorch.adapters.store import records
+from tmuxorch.adapters.store.rows import agent_of
 from tmuxorch.adapters.system import procfs
 from tmuxorch.model import Agent, AgentId, Kind, ProcessId, State, Status
 
@@ -100,7 +101,7 @@ def record(world: World, count: int, process: ProcessId | None = None) -> list[A
     made = []
     for n in range(count):
         number = next(world.numbers)
-        agent = Agent(
+        agent = agent_of(
             id=AgentId(f"{number:012x}"), name=f"agent-{number:03}", repo=str(world.repo),
             task="a task", agent="demo", kind=Kind.WORKER, state=State.RUNNING,
             status=Status.WORKING, branch=f"tmuxorch/{number}", branch_made=True, base="main",

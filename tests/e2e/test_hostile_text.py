@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import time
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from tests.agents import agent as make_agent
 from tests.conftest import World, wait_for
 from tests.hostile import ARGUMENTS, CSI, LINES, STRINGS, TEXTS, find_obeyed, on_terminal
 from tmuxorch.adapters.store.records import open_store
-from tmuxorch.adapters.store.rows import as_columns, insertion
+from tmuxorch.adapters.store.rows import columns_of_entry, entry_of, insertion
 from tmuxorch.config.rules import quote
-from tmuxorch.model import AgentId, Exit, HistoryEntry, Kind, Reason, State
+from tmuxorch.model import AgentId, Exit, Kind, Reason, State
 from tmuxorch.paths import ensure_private
 
 # Many calls in one process: each does all that a command does but start Python.
@@ -106,7 +105,7 @@ def bury(world: World, texts: list[str]) -> None:
         )
         store.add(agent)
         store.record(agent, "noted", text)
-        entry = HistoryEntry(
+        entry = entry_of(
             id=AgentId(f"{number:011x}f"), name=f"r{number}", repo=f"/gone/{text}", task=text,
             agent=text, branch=text, base=text, base_commit="0" * 40, head_commit=None,
             reason=Reason.USER, exit=None, created_at=1.0, removed_at=time.time() - number,
@@ -115,7 +114,7 @@ def bury(world: World, texts: list[str]) -> None:
             kind=Kind.WORKER, command=(text,), conversation=text, worktree="/nowhere",
             branch_made=True, copied=(),
         )  # fmt: skip
-        columns = as_columns({f.name: getattr(entry, f.name) for f in fields(entry)})
+        columns = columns_of_entry(entry)
         with store._write() as db:
             db.execute(insertion("history", columns), list(columns.values()))
     store.close()

@@ -81,7 +81,7 @@ def test_a_restart_forgets_what_was_reported(world: World) -> None:
     store = open_store(str(world.state))
     [agent] = store.agents()
     store.close()
-    assert (agent.reported, agent.reported_at, agent.status) == (None, None, "working")
+    assert (agent.run.reported, agent.run.reported_at, agent.status) == (None, None, "working")
 
 
 def test_the_command_line_of_a_hook_imports_nothing_heavy(world: World) -> None:

@@ -72,7 +72,7 @@ def run(shop: Workshop, verb: str, key: str, step: str = "", fault: str = "") ->
 
 
 def work(shop: Workshop, agent: Agent) -> Look:
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     shop.commit(top, "done.txt")
     write(top / "README", "staged\n")
     shop.sh(top, "add", "README")
@@ -85,12 +85,12 @@ def work(shop: Workshop, agent: Agent) -> Look:
 def assert_removed_whole(shop: Workshop, agent: Agent, before: Look) -> None:
     """One history row, nothing left, and all of it to be had back."""
     (entry,) = shop.ctx.store.history()
-    assert entry.id == agent.id
+    assert entry.task.id == agent.task.id
     assert shop.ctx.store.agents() == []
-    assert not Path(agent.worktree).exists()
+    assert not Path(agent.task.worktree).exists()
     assert shop.sh(shop.repo, "worktree", "list").count("\n") == 1
     assert not list(Path(shop.ctx.state_dir, "archive").rglob("*.part"))
-    assert shop.look(Path(shop.restore(entry).worktree)) == before
+    assert shop.look(Path(shop.restore(entry).task.worktree)) == before
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -98,12 +98,12 @@ def assert_removed_whole(shop: Workshop, agent: Agent, before: Look) -> None:
 def test_a_removal_cut_off_twice_is_carried_on(shop: Workshop, step: str, fault: str) -> None:
     agent = shop.worker()
     before = work(shop, agent)
-    assert not run(shop, "remove", agent.id, f"remove:{step}", fault)
+    assert not run(shop, "remove", agent.task.id, f"remove:{step}", fault)
     second = "saved-again" if step == "buried" and fault == "SIGKILL" else step
-    run(shop, "remove", agent.id, f"remove:{second}", fault)
+    run(shop, "remove", agent.task.id, f"remove:{second}", fault)
     assert len(shop.ctx.store.history()) <= 1
-    if shop.ctx.store.agent(agent.id) is not None:
-        assert run(shop, "remove", agent.id)
+    if shop.ctx.store.agent(agent.task.id) is not None:
+        assert run(shop, "remove", agent.task.id)
     assert_removed_whole(shop, agent, before)
 
 
@@ -111,9 +111,9 @@ def test_a_removal_killed_at_one_step_after_the_other_comes_to_its_end(shop: Wor
     agent = shop.worker()
     before = work(shop, agent)
     for step in (*REMOVE_STEPS[:6], "saved-again", *REMOVE_STEPS[6:]):
-        if shop.ctx.store.agent(agent.id) is not None:
-            run(shop, "remove", agent.id, f"remove:{step}", "SIGKILL")
-    assert shop.ctx.store.agent(agent.id) is None or run(shop, "remove", agent.id)
+        if shop.ctx.store.agent(agent.task.id) is not None:
+            run(shop, "remove", agent.task.id, f"remove:{step}", "SIGKILL")
+    assert shop.ctx.store.agent(agent.task.id) is None or run(shop, "remove", agent.task.id)
     assert_removed_whole(shop, agent, before)
 
 
@@ -129,28 +129,28 @@ def test_a_restore_that_fails_leaves_nothing_but_the_save(
     shop: Workshop, step: str, fault: str
 ) -> None:
     entry, before = removed(shop)
-    assert not run(shop, "restore", entry.id, f"restore:{step}", fault)
+    assert not run(shop, "restore", entry.task.id, f"restore:{step}", fault)
     assert shop.ctx.store.agents() == []
     assert shop.sh(shop.repo, "worktree", "list").count("\n") == 1
-    assert shop.ctx.store.history_entry(entry.id) == entry
+    assert shop.ctx.store.history_entry(entry.task.id) == entry
     back = shop.restore(entry)
-    assert (back.name, back.worktree) == (entry.name, entry.worktree)
-    assert shop.look(Path(back.worktree)) == before
+    assert (back.task.name, back.task.worktree) == (entry.task.name, entry.task.worktree)
+    assert shop.look(Path(back.task.worktree)) == before
 
 
 @pytest.mark.parametrize("step", RESTORE_STEPS)
 def test_a_restore_that_is_killed_can_be_swept_and_done_again(shop: Workshop, step: str) -> None:
     entry, before = removed(shop)
-    assert not run(shop, "restore", entry.id, f"restore:{step}", "SIGKILL")
+    assert not run(shop, "restore", entry.task.id, f"restore:{step}", "SIGKILL")
     (agent,) = shop.ctx.store.agents()
     if step == "restored":
         assert agent.state is State.EXITED
-        assert shop.look(Path(agent.worktree)) == before
+        assert shop.look(Path(agent.task.worktree)) == before
         return
     assert agent.state is State.CREATING
     run(shop, "sweep", "")
     assert shop.ctx.store.agents() == []
-    assert shop.look(Path(shop.restore(entry).worktree)) == before
+    assert shop.look(Path(shop.restore(entry).task.worktree)) == before
 
 
 @pytest.mark.parametrize("step", ["sweep:adopted", *(f"remove:{s}" for s in REMOVE_STEPS)])
@@ -170,7 +170,7 @@ def test_five_removals_and_sweeps_at_once_give_one_history_row(shop: Workshop) -
     before = work(shop, agent)
 
     def remove() -> None:
-        argv = [sys.executable, "-c", DRIVER, "remove", agent.id, "", ""]
+        argv = [sys.executable, "-c", DRIVER, "remove", agent.task.id, "", ""]
         subprocess.run(argv, env=shop.environ, capture_output=True, check=False, timeout=60)
 
     threads = [threading.Thread(target=remove) for _ in range(5)]
@@ -184,14 +184,14 @@ def test_five_removals_and_sweeps_at_once_give_one_history_row(shop: Workshop) -
 @pytest.mark.parametrize("what", ["new file", "edit", "commit", "detached commit"])
 def test_what_is_written_between_the_look_and_the_end_is_saved(shop: Workshop, what: str) -> None:
     agent = shop.worker()
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     if what == "detached commit":
         shop.sh(top, "checkout", "-q", "--detach")
     looks: list[Look] = []
 
     def late(step: str) -> None:
         if step == "remove:buried" and not looks:
-            aside = Path(shop.ctx.state_dir, "archive", agent.id, "files")
+            aside = Path(shop.ctx.state_dir, "archive", agent.task.id, "files")
             if "commit" in what:
                 shop.commit(aside, "late.txt")
             else:
@@ -202,7 +202,7 @@ def test_what_is_written_between_the_look_and_the_end_is_saved(shop: Workshop, w
     entry = shop.remove(agent)
     shop.ctx.checkpoint = lambda _: None
     shop.collect_garbage()
-    current = shop.ctx.store.history_entry(entry.id)
+    current = shop.ctx.store.history_entry(entry.task.id)
     assert current is not None
     assert current.salvage_ref is not None
-    assert shop.look(Path(shop.restore(current).worktree)) == looks[0]
+    assert shop.look(Path(shop.restore(current).task.worktree)) == looks[0]

@@ -570,7 +570,7 @@ def a_commit_that_only_the_log_knows(shop: Workshop, top: Path) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_it_comes_back_as_it_was(shop: Workshop, name: str) -> None:
     agent = shop.worker()
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     KINDS[name](shop, top)
     reflog = set(shop.sh(top, "log", "-g", "--format=%H", "HEAD", "--", ok=False).split())
     before, mine = shop.look(top), shop.sh(shop.repo, "status", "--porcelain=v2", "--branch")
@@ -585,7 +585,11 @@ def test_it_comes_back_as_it_was(shop: Workshop, name: str) -> None:
     again = shop.restore(entry)
 
     assert again.state is State.EXITED
-    assert (again.name, again.branch, again.worktree) == (agent.name, agent.branch, str(top))
+    assert (again.task.name, again.task.branch, again.task.worktree) == (
+        agent.task.name,
+        agent.task.branch,
+        str(top),
+    )
     after = shop.look(top)
     assert after.files == before.files
     if name not in STATUS_NEEDS_THE_FILTER:
@@ -603,7 +607,7 @@ def test_there_are_forty_kinds_and_more() -> None:
 
 def test_a_log_alone_keeps_a_worker_from_being_called_clean(shop: Workshop) -> None:
     agent = shop.worker()
-    a_commit_that_only_the_log_knows(shop, Path(agent.worktree))
+    a_commit_that_only_the_log_knows(shop, Path(agent.task.worktree))
     stake = removal.observe_stake(agent)
     assert stake is not None
     assert [commit.title for commit in stake.dropped] == ["write dropped.txt"]
@@ -611,13 +615,13 @@ def test_a_log_alone_keeps_a_worker_from_being_called_clean(shop: Workshop) -> N
 
 def test_what_was_restored_is_as_much_at_stake_as_it_was(shop: Workshop) -> None:
     agent = shop.worker()
-    write(Path(agent.worktree) / "README", "")
+    write(Path(agent.task.worktree) / "README", "")
     again = shop.restore(shop.remove(agent))
     stake = removal.observe_stake(again)
     assert stake is not None
     assert stake.unstaged == ("README",)
     last = shop.restore(shop.remove(again))
-    assert (Path(last.worktree) / "README").read_bytes() == b""
+    assert (Path(last.task.worktree) / "README").read_bytes() == b""
 
 
 def test_a_link_is_no_change_where_git_makes_line_ends(shop: Workshop) -> None:
@@ -629,25 +633,25 @@ def test_a_link_is_no_change_where_git_makes_line_ends(shop: Workshop) -> None:
 
 def test_a_branch_that_was_deleted_under_its_worker_is_made_at_its_base(shop: Workshop) -> None:
     agent = shop.worker()
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     shop.commit(top, "done.txt")
-    shop.sh(shop.repo, "update-ref", "-d", f"refs/heads/{agent.branch}")
+    shop.sh(shop.repo, "update-ref", "-d", f"refs/heads/{agent.task.branch}")
     files = shop.look(top).files
     again = shop.restore(shop.remove(agent))
-    assert shop.look(Path(again.worktree)).files == files
-    assert shop.sh(top, "rev-parse", "HEAD").strip() == agent.base_commit
+    assert shop.look(Path(again.task.worktree)).files == files
+    assert shop.sh(top, "rev-parse", "HEAD").strip() == agent.task.base_commit
 
 
 def test_commits_are_kept_though_neither_head_nor_branch_has_them(shop: Workshop) -> None:
     agent = shop.worker()
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     commit = shop.commit(top, "precious.txt")
     shop.sh(top, "checkout", "-q", "--orphan", "fresh")
-    shop.sh(shop.repo, "branch", "-qD", agent.branch)
+    shop.sh(shop.repo, "branch", "-qD", agent.task.branch)
     stake = removal.observe_stake(agent)
     assert stake is not None
     assert [kept.oid for kept in stake.dropped] == [commit]
     entry = shop.remove(agent)
     shop.collect_garbage()
     shop.sh(shop.repo, "cat-file", "-e", f"{commit}^{{tree}}")
-    assert (Path(shop.restore(entry).worktree) / "precious.txt").exists()
+    assert (Path(shop.restore(entry).task.worktree) / "precious.txt").exists()

@@ -87,7 +87,7 @@ def test_line_ends_of_gits_making_come_back(shop: Workshop) -> None:
     shop.commit(shop.repo, ".gitattributes", "*.bat eol=crlf\n")
     shop.commit(shop.repo, "win.bat", "one\n")
     agent = shop.worker()
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     write(top / "new.txt")
     before = shop.look(top)
     assert before.files[b"win.bat"][1] == b"one\r\n"
@@ -117,7 +117,7 @@ def work_inside(shop: Workshop, top: Path) -> list[str]:
 def old_save(shop: Workshop) -> tuple[Agent, HistoryEntry, Look, list[str]]:
     """A removed worker with an old save, how its worktree looked, and commits of no branch."""
     agent = shop.worker()
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     write(top / "earlier.txt", SECRETS["earlier"])
     earlier = old_saves.take_snapshot(shop, top, Special())
     (top / "earlier.txt").unlink()
@@ -178,12 +178,12 @@ def blob(shop: Workshop, text: str) -> str:
 def test_an_old_save_comes_back_whole(shop: Workshop) -> None:
     agent, entry, before, (lost, inner) = old_save(shop)
     converted = legacy_saves.convert(shop.ctx, entry)
-    assert converted == shop.ctx.store.history_entry(entry.id)
+    assert converted == shop.ctx.store.history_entry(entry.task.id)
     assert history_json(converted) == history_json(entry)
-    assert os.listdir(Path(shop.ctx.state_dir, "archive")) == [entry.id]
+    assert os.listdir(Path(shop.ctx.state_dir, "archive")) == [entry.task.id]
     shop.collect_garbage()
     shop.restore(converted)
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     assert looked(shop, top) == before
     shop.sh(shop.repo, "cat-file", "-e", lost)
     shop.sh(top / NESTED, "gc", "-q", "--prune=now")
@@ -195,8 +195,8 @@ def test_an_old_save_comes_back_whole(shop: Workshop) -> None:
 def test_a_restore_converts_first(shop: Workshop) -> None:
     agent, entry, before, _ = old_save(shop)
     shop.restore(entry)
-    assert looked(shop, Path(agent.worktree)) == before
-    now = shop.ctx.store.history_entry(entry.id)
+    assert looked(shop, Path(agent.task.worktree)) == before
+    now = shop.ctx.store.history_entry(entry.task.id)
     assert now is not None
     assert not legacy_saves.is_old(now)
 
@@ -208,7 +208,7 @@ def test_a_push_of_everything_publishes_nothing_that_was_never_committed(shop: W
     assert published(shop, "after.git") == set()
     shop.sh(shop.directory / "after.git", "cat-file", "-e", lost)
     shop.restore(entry)
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     assert "tmuxorch@localhost" not in shop.sh(top / NESTED, "log", "--all", "--format=%ae")
 
 
@@ -216,19 +216,19 @@ def test_a_conversion_that_is_killed_anywhere_is_carried_on(shop: Workshop) -> N
     agent, entry, before, _ = old_save(shop)
     steps = ("files", "written", "built", "held", "dropped", "cleared")
     for step in steps:
-        argv = [sys.executable, "-c", KILLED, entry.id, f"convert:{step}"]
+        argv = [sys.executable, "-c", KILLED, entry.task.id, f"convert:{step}"]
         done = subprocess.run(argv, env={**os.environ, **shop.environ}, check=False)
         assert done.returncode == -signal.SIGKILL, step
     shop.collect_garbage()
     shop.restore(entry)
-    assert looked(shop, Path(agent.worktree)) == before
-    assert os.listdir(Path(shop.ctx.state_dir, "archive")) == [entry.id]
+    assert looked(shop, Path(agent.task.worktree)) == before
+    assert os.listdir(Path(shop.ctx.state_dir, "archive")) == [entry.task.id]
     assert published(shop, "after.git") == set()
 
 
 def test_a_repository_inside_that_was_restored_once_keeps_no_snapshot(shop: Workshop) -> None:
     agent = shop.worker()
-    inner = Path(agent.worktree, NESTED)
+    inner = Path(agent.task.worktree, NESTED)
     inner.mkdir(parents=True)
     shop.sh(inner, "init", "-q")
     lost = shop.commit(inner, "a.py")
@@ -247,16 +247,16 @@ def test_a_repository_inside_that_was_restored_once_keeps_no_snapshot(shop: Work
 def test_the_watcher_converts_all_and_tells_of_a_failure_once(shop: Workshop) -> None:
     _, good, _, _ = old_save(shop)
     agent = shop.worker()
-    write(Path(agent.worktree, "new.txt"))
+    write(Path(agent.task.worktree, "new.txt"))
     bad = old_saves.remove(shop, agent, Special())
     shop.sh(shop.repo, "update-ref", "-d", str(bad.salvage_ref))
     checks = {check.name: check.detail for check in doctor.check_orphans(shop.ctx)}
     assert checks["saves"].startswith("2 of an older kind")
     told: set[str] = set()
     done = {orphan.id: orphan.done for orphan in sweep.sweep_safe(shop.ctx, told)}
-    assert done == {good.id: True, bad.id: False}
+    assert done == {good.task.id: True, bad.task.id: False}
     assert sweep.sweep_safe(shop.ctx, told) == []
-    assert shop.ctx.store.history_entry(bad.id) == bad
+    assert shop.ctx.store.history_entry(bad.task.id) == bad
     with pytest.raises(CannotRestore, match="stays as it is"):
         shop.restore(bad)
 
@@ -301,7 +301,7 @@ def test_an_archive_that_leads_elsewhere_is_refused(
     held = shop.sh(shop.repo, "for-each-ref")
     with pytest.raises(CannotRestore, match="stays as it is"):
         shop.restore(entry)
-    assert shop.ctx.store.history_entry(entry.id) == entry
+    assert shop.ctx.store.history_entry(entry.task.id) == entry
     assert shop.sh(shop.repo, "for-each-ref") == held
     assert os.path.exists(str(entry.archive))
 
@@ -315,19 +315,19 @@ def test_no_device_or_dangerous_permission_comes_from_an_archive(shop: Workshop)
         ],
     )
     agent = shop.restore(entry)
-    assert Path(agent.worktree, "new.txt").read_text() == "new\n"
-    assert not Path(agent.worktree, "null").exists()
-    assert Path(agent.worktree, "root").stat().st_mode == 0o100755
+    assert Path(agent.task.worktree, "new.txt").read_text() == "new\n"
+    assert not Path(agent.task.worktree, "null").exists()
+    assert Path(agent.task.worktree, "root").stat().st_mode == 0o100755
 
 
 def with_members(shop: Workshop, members: list[tarfile.TarInfo]) -> HistoryEntry:
     agent = shop.worker()
-    write(Path(agent.worktree, "new.txt"))
+    write(Path(agent.task.worktree, "new.txt"))
     entry = old_saves.remove(shop, agent, Special())
-    archive = f"{shop.ctx.state_dir}/archive/{entry.id}.tar"
+    archive = f"{shop.ctx.state_dir}/archive/{entry.task.id}.tar"
     with tarfile.open(archive, "w") as tar:
         for member in members:
             tar.addfile(member, io.BytesIO())
-    ref = f"{salvage.REFS}/{entry.id}/root"
-    shop.ctx.store.amend_history(entry.id, salvage_ref=ref, archive=archive)
+    ref = f"{salvage.REFS}/{entry.task.id}/root"
+    shop.ctx.store.amend_history(entry.task.id, salvage_ref=ref, archive=archive)
     return replace(entry, archive=archive)

@@ -6,13 +6,14 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.agents import changed
 from tests.conftest import World
 from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.store.rows import agent_of
 from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, TmuxorchError, WorkAtStake
 from tmuxorch.model import Agent, AgentId, Kind, State, Status
 from tmuxorch.service import places
@@ -27,10 +28,10 @@ class Workshop:
     def __init__(self, world: World, ctx: Context) -> None:
         self.world, self.ctx, self.repo = world, ctx, world.repo
         self.agent = self.add_worker("a")
-        self.tree = Path(self.agent.worktree)
+        self.tree = Path(self.agent.task.worktree)
 
     def add_worker(self, name: str, *, base: str = "main", state: State = State.EXITED) -> Agent:
-        agent = Agent(
+        agent = agent_of(
             id=AgentId(os.urandom(6).hex()), name=name, repo=str(self.repo),
             task=f"Improve {name}\nwith details", agent="sh", kind=Kind.WORKER, state=state,
             status=Status.DONE, branch=f"tmuxorch/{name}", branch_made=True, base=base,
@@ -38,13 +39,13 @@ class Workshop:
             socket=self.world.socket, created_at=1.0,
         )  # fmt: skip
         self.ctx.store.add(agent)
-        places.mark(agent.worktree)
+        places.mark(agent.task.worktree)
         git.add_worktree(
-            git.find_repo(agent.repo),
-            agent.worktree,
-            branch=agent.branch,
+            git.find_repo(agent.task.repo),
+            agent.task.worktree,
+            branch=agent.task.branch,
             new_branch=True,
-            commit=agent.base_commit,
+            commit=agent.task.base_commit,
             reason=self.ctx.lock_reason(agent),
             marker={},
         )
@@ -203,7 +204,7 @@ def test_a_merge_is_in_the_decision_log(shop: Workshop) -> None:
     shop.commit(shop.tree, "one.txt", "1\n")
     done = shop.merge()
     rows = shop.ctx.store._read(
-        "SELECT * FROM events WHERE agent = ? AND what = 'merged'", done.agent.id
+        "SELECT * FROM events WHERE agent = ? AND what = 'merged'", done.agent.task.id
     )
     assert [row["why"] for row in rows] == [
         f"merge, 1 commits into main: {done.before[:10]}..{done.after[:10]}"
@@ -285,7 +286,7 @@ def test_a_bare_repository_is_merged_in(shop: Workshop, world: World) -> None:
     shop.git("clone", "-q", "--bare", str(shop.repo), str(bare))
     shop.repo = bare
     agent = shop.add_worker("b")
-    head = shop.commit(Path(agent.worktree), "one.txt", "1\n")
+    head = shop.commit(Path(agent.task.worktree), "one.txt", "1\n")
     merging.merge(shop.ctx, agent, how=How.MERGE)
     assert shop.at("main") == head
 
@@ -360,7 +361,7 @@ def test_a_base_under_rebase_stops_it(shop: Workshop) -> None:
 def test_a_base_that_is_no_branch_says_how_to_choose_one(shop: Workshop, base: str) -> None:
     shop.git("tag", "v1")
     shop.git("update-ref", "refs/remotes/origin/main", "HEAD")
-    shop.agent = replace(shop.agent, base=base)
+    shop.agent = changed(shop.agent, base=base)
     shop.commit(shop.tree, "one.txt", "1\n")
     refusal = refused(shop)
     assert base in refusal.message
@@ -388,12 +389,12 @@ def test_a_checkout_that_is_missing_is_not_forgotten(shop: Workshop) -> None:
 
 def test_another_running_agents_worktree_is_not_changed_under_it(shop: Workshop) -> None:
     other = shop.add_worker("b", state=State.RUNNING)
-    shop.agent = replace(shop.agent, base=other.branch)
+    shop.agent = changed(shop.agent, base=other.task.branch)
     shop.commit(shop.tree, "one.txt", "1\n")
     assert "tmuxorch stop b" in refused(shop).message
     shop.ctx.store.swap(other, expect=[State.RUNNING], state=State.EXITED)
     assert shop.merge().changed
-    assert (Path(other.worktree) / "one.txt").exists()
+    assert (Path(other.task.worktree) / "one.txt").exists()
 
 
 def test_a_head_that_lacks_its_branchs_commits_is_refused(shop: Workshop) -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents import changed
 from tmuxorch.adapters.store import migrations
 from tmuxorch.adapters.store.database import SCHEMA_VERSION
 from tmuxorch.adapters.store.migrations import MIGRATIONS
 from tmuxorch.adapters.store.records import Store, open_store, open_store_for_reading
+from tmuxorch.adapters.store.rows import agent_of, entry_of
 from tmuxorch.errors import NameTaken, StateConflict, StoreUnusable
 from tmuxorch.model import (
     Agent,
@@ -37,7 +39,7 @@ OTHER = ProcessId("boot", 1, 101, 2001, 4)
 
 
 def make_agent(number: int = 1) -> Agent:
-    return Agent(
+    return agent_of(
         id=AgentId(f"{number:012x}"),
         name=f"worker-{number}",
         repo="/repo",
@@ -60,22 +62,22 @@ def make_agent(number: int = 1) -> Agent:
 
 
 def make_entry(agent: Agent) -> HistoryEntry:
-    return HistoryEntry(
-        worktree=agent.worktree,
-        branch_made=agent.branch_made,
-        copied=agent.copied,
-        id=agent.id,
-        name=agent.name,
-        repo=agent.repo,
-        task=agent.task,
-        agent=agent.agent,
-        branch=agent.branch,
-        base=agent.base,
-        base_commit=agent.base_commit,
+    return entry_of(
+        worktree=agent.task.worktree,
+        branch_made=agent.task.branch_made,
+        copied=agent.task.copied,
+        id=agent.task.id,
+        name=agent.task.name,
+        repo=agent.task.repo,
+        task=agent.task.text,
+        agent=agent.task.agent,
+        branch=agent.task.branch,
+        base=agent.task.base,
+        base_commit=agent.task.base_commit,
         head_commit=None,
         reason=Reason.USER,
         exit=Exit(None, 9),
-        created_at=agent.created_at,
+        created_at=agent.task.created_at,
         removed_at=1010.5,
         duration_s=10.25,
         commits=1,
@@ -87,8 +89,8 @@ def make_entry(agent: Agent) -> HistoryEntry:
         branch_kept=True,
         restored_at=None,
         last_screen="bye",
-        kind=agent.kind,
-        command=agent.command,
+        kind=agent.task.kind,
+        command=agent.task.command,
         conversation=None,
     )
 
@@ -116,17 +118,17 @@ def test_an_agent_survives_a_reload_in_every_field(store: Store, tmp_path: Path)
     )
     reopened = open_store(str(tmp_path))
     assert reopened.agents() == [full]
-    assert full.exit == Exit(3, None)
-    assert full.place is not None
-    assert full.place.pane == "%2"
+    assert full.run.exit == Exit(3, None)
+    assert full.run.place is not None
+    assert full.run.place.pane == "%2"
     reopened.close()
 
 
 def test_two_live_agents_of_one_repository_cannot_share_a_name(store: Store) -> None:
     store.add(make_agent(1))
     with pytest.raises(NameTaken):
-        store.add(replace(make_agent(2), name="worker-1"))
-    store.add(replace(make_agent(3), name="worker-1", repo="/other"))
+        store.add(changed(make_agent(2), name="worker-1"))
+    store.add(changed(make_agent(3), name="worker-1", repo="/other"))
     assert len(store.agents()) == 2
 
 
@@ -160,13 +162,13 @@ def test_history_and_the_end_of_the_agent_are_one_transaction(store: Store) -> N
 
 def test_history_is_searched_by_words_and_repository(store: Store) -> None:
     for number, (name, repo) in enumerate([("fix-login", "/a"), ("fix-css", "/b"), ("docs", "/a")]):
-        agent = replace(make_agent(number), name=name, repo=repo, state=State.REMOVING)
+        agent = changed(make_agent(number), name=name, repo=repo, state=State.REMOVING)
         store.add(agent)
         store.bury(agent, replace(make_entry(agent), removed_at=float(number)), step="buried")
-    assert [e.name for e in store.history()] == ["docs", "fix-css", "fix-login"]
-    assert [e.name for e in store.history(search="FIX")] == ["fix-css", "fix-login"]
-    assert [e.name for e in store.history(search="fix login")] == ["fix-login"]
-    assert [e.name for e in store.history(repo="/a", limit=1)] == ["docs"]
+    assert [e.task.name for e in store.history()] == ["docs", "fix-css", "fix-login"]
+    assert [e.task.name for e in store.history(search="FIX")] == ["fix-css", "fix-login"]
+    assert [e.task.name for e in store.history(search="fix login")] == ["fix-login"]
+    assert [e.task.name for e in store.history(repo="/a", limit=1)] == ["docs"]
     assert store.history(search="100%") == []
 
 
@@ -212,18 +214,22 @@ def test_the_store_keeps_its_promises_to_the_disk(store: Store, tmp_path: Path) 
 def test_a_report_is_kept_and_shown_while_the_agent_runs(store: Store) -> None:
     agent = make_agent()
     store.add(agent)
-    assert store.report(agent.id, Status.IDLE, 10.0)
+    assert store.report(agent.task.id, Status.IDLE, 10.0)
     early = store.agents()[0]
-    assert (early.reported, early.reported_at, early.status) == (Status.IDLE, 10.0, agent.status)
+    assert (early.run.reported, early.run.reported_at, early.status) == (
+        Status.IDLE,
+        10.0,
+        agent.status,
+    )
     agent = store.swap(early, expect=[State.CREATING], state=State.RUNNING, status=Status.WORKING)
-    assert store.report(agent.id, Status.WAITING, 11.0)
+    assert store.report(agent.task.id, Status.WAITING, 11.0)
     shown = store.agents()[0]
-    assert (shown.reported, shown.reported_at, shown.status) == (
+    assert (shown.run.reported, shown.run.reported_at, shown.status) == (
         *(Status.WAITING, 11.0, Status.WAITING),
     )
     assert store._db.execute("PRAGMA synchronous").fetchone()[0] == 2
     store.swap(agent, expect=[State.RUNNING], state=State.EXITED, status=Status.DONE)
-    assert not store.report(agent.id, Status.WORKING, 12.0)
+    assert not store.report(agent.task.id, Status.WORKING, 12.0)
     assert not store.report("nobody", Status.WORKING, 12.0)
     assert store.agents()[0].status is Status.DONE
 
@@ -233,8 +239,8 @@ def test_the_same_report_is_written_again_only_after_a_while(store: Store) -> No
     store.add(agent)
     store.swap(agent, expect=[State.CREATING], state=State.RUNNING)
     for at, kept in ((10.0, 10.0), (12.0, 10.0), (16.0, 16.0), (3.0, 3.0)):
-        assert store.report(agent.id, Status.WORKING, at)
-        assert store.agents()[0].reported_at == kept
+        assert store.report(agent.task.id, Status.WORKING, at)
+        assert store.agents()[0].run.reported_at == kept
 
 
 def test_every_migration_is_counted(store: Store) -> None:
@@ -247,7 +253,7 @@ def test_a_disk_that_takes_no_more_is_named_and_got_over(store: Store) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         with pytest.raises(StoreUnusable, match=r"disk is full|disk I/O error"):
-            store.add(replace(make_agent(), task="x" * 1_000_000))
+            store.add(changed(make_agent(), task="x" * 1_000_000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert store.agents() == []

@@ -55,48 +55,52 @@ def dead_owner() -> object:
 
 def test_where_all_is_well_nothing_is_found(shop: Workshop) -> None:
     agent = shop.worker()
-    write(Path(agent.worktree) / "new.txt")
+    write(Path(agent.task.worktree) / "new.txt")
     shop.remove(shop.worker())
     wait_for(lambda: sweep.observe_orphans(shop.ctx) == [])
 
 
 def test_a_worktree_without_record_is_saved_and_can_be_restored(shop: Workshop) -> None:
     agent = orphaned(shop, "lost")
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     write(top / "new.txt", "precious\n")
     write(top / "secret.log", "ignored\n")
     before = shop.look(top)
     found = find(shop, top)
-    assert (found.kind, found.action, found.repo) == (Thing.WORKTREE, Action.SALVAGE, agent.repo)
+    assert (found.kind, found.action, found.repo) == (
+        Thing.WORKTREE,
+        Action.SALVAGE,
+        agent.task.repo,
+    )
     assert found.bytes is not None
     assert found.bytes > len("precious\n")
     assert top.exists(), "a look changes nothing"
     assert sweep.apply(shop.ctx, found, grace_s=0.1).done
     assert not top.exists()
     (entry,) = shop.ctx.store.history()
-    assert (entry.reason, entry.name, entry.id) == (Reason.SWEPT, "lost", agent.id)
-    assert shop.look(Path(shop.restore(entry).worktree)).files == before.files
+    assert (entry.reason, entry.task.name, entry.task.id) == (Reason.SWEPT, "lost", agent.task.id)
+    assert shop.look(Path(shop.restore(entry).task.worktree)).files == before.files
 
 
 def test_commits_of_a_detached_head_without_record_are_saved(shop: Workshop) -> None:
     agent = orphaned(shop, "lost")
-    shop.sh(agent.worktree, "checkout", "-q", "--detach")
-    commit = shop.commit(Path(agent.worktree), "done.txt")
+    shop.sh(agent.task.worktree, "checkout", "-q", "--detach")
+    commit = shop.commit(Path(agent.task.worktree), "done.txt")
     apply_all(shop)
     shop.collect_garbage()
     shop.sh(shop.repo, "cat-file", "-e", commit)
-    assert not Path(agent.worktree).exists()
+    assert not Path(agent.task.worktree).exists()
 
 
 def test_one_that_somebody_works_in_is_kept(shop: Workshop) -> None:
     agent = orphaned(shop, "busy")
-    with subprocess.Popen(["sleep", "100"], cwd=agent.worktree) as process:
+    with subprocess.Popen(["sleep", "100"], cwd=agent.task.worktree) as process:
         wait_for(lambda: os.path.exists(f"/proc/{process.pid}/cwd"))
-        found = find(shop, agent.worktree)
+        found = find(shop, agent.task.worktree)
         assert found.action is Action.KEEP
         assert str(process.pid) in found.reason
         assert not sweep.apply(shop.ctx, found).done
-        assert Path(agent.worktree).is_dir()
+        assert Path(agent.task.worktree).is_dir()
         process.kill()
 
 
@@ -120,43 +124,43 @@ def test_hand_made_worktrees_and_those_of_another_store_are_not_even_shown(
 
 def test_a_record_without_directory_goes_and_its_commits_stay(shop: Workshop) -> None:
     agent = shop.worker("gone")
-    commit = shop.commit(Path(agent.worktree), "done.txt")
-    subprocess.run(["rm", "-rf", agent.worktree], check=True)
-    assert find(shop, agent.worktree).action is Action.REMOVE
+    commit = shop.commit(Path(agent.task.worktree), "done.txt")
+    subprocess.run(["rm", "-rf", agent.task.worktree], check=True)
+    assert find(shop, agent.task.worktree).action is Action.REMOVE
     assert [orphan.done for orphan in apply_all(shop)] == [True]
     assert shop.ctx.store.agents() == []
-    assert shop.sh(shop.repo, "rev-parse", agent.branch).strip() == commit
+    assert shop.sh(shop.repo, "rev-parse", agent.task.branch).strip() == commit
     assert [entry.reason for entry in shop.ctx.store.history()] == [Reason.SWEPT]
 
 
 def test_a_missing_disk_is_not_taken_for_missing_directories(shop: Workshop) -> None:
     agent = shop.worker("away")
     os.rename(shop.ctx.worktrees_dir, shop.directory / "unmounted")
-    assert find(shop, agent.worktree).action is Action.KEEP
+    assert find(shop, agent.task.worktree).action is Action.KEEP
     apply_all(shop)
     os.rename(shop.directory / "unmounted", shop.ctx.worktrees_dir)
-    assert shop.ctx.store.agent(agent.id) is not None
-    assert Path(agent.worktree, "README").exists()
+    assert shop.ctx.store.agent(agent.task.id) is not None
+    assert Path(agent.task.worktree, "README").exists()
 
 
 @pytest.mark.parametrize("lost", ["", "index"])
 def test_a_half_made_worktree_goes(shop: Workshop, lost: str) -> None:
     agent = orphaned(shop, "half")
-    own = Path(shop.sh(agent.worktree, "rev-parse", "--absolute-git-dir").strip())
+    own = Path(shop.sh(agent.task.worktree, "rev-parse", "--absolute-git-dir").strip())
     write(own / "locked", "initializing")
     if lost:
         (own / lost).unlink()
-    assert find(shop, agent.worktree).action in (Action.REMOVE, Action.SALVAGE)
+    assert find(shop, agent.task.worktree).action in (Action.REMOVE, Action.SALVAGE)
     apply_all(shop)
-    assert not Path(agent.worktree).exists()
+    assert not Path(agent.task.worktree).exists()
     assert not own.exists()
 
 
 @pytest.mark.parametrize("state", [State.CREATING, State.REMOVING])
 def test_what_a_dead_owner_left_half_done_is_carried_on(shop: Workshop, state: State) -> None:
     agent = shop.worker("cut", state=state, owner=dead_owner())
-    write(Path(agent.worktree) / "new.txt")
-    assert find(shop, agent.worktree).action is Action.SALVAGE
+    write(Path(agent.task.worktree) / "new.txt")
+    assert find(shop, agent.task.worktree).action is Action.SALVAGE
     apply_all(shop)
     assert shop.ctx.store.agents() == []
     (entry,) = shop.ctx.store.history()
@@ -186,21 +190,21 @@ def test_a_directory_git_does_not_know_goes_only_if_it_is_empty(shop: Workshop) 
 
 def test_a_branch_goes_once_its_work_is_merged(shop: Workshop) -> None:
     agent = shop.worker("merged")
-    shop.commit(Path(agent.worktree), "done.txt")
+    shop.commit(Path(agent.task.worktree), "done.txt")
     kept = shop.worker("open")
-    shop.commit(Path(kept.worktree), "open.txt")
+    shop.commit(Path(kept.task.worktree), "open.txt")
     moved = shop.worker("moved")
     for worker in (agent, kept, moved):
         shop.remove(worker)
-    shop.sh(shop.repo, "branch", moved.branch)  # made by a person under the old name
-    assert [o for o in sweep.observe_orphans(shop.ctx) if o.id == agent.branch] == []
-    shop.sh(shop.repo, "merge", "-q", "--no-edit", agent.branch)
-    found = find(shop, agent.branch)
+    shop.sh(shop.repo, "branch", moved.task.branch)  # made by a person under the old name
+    assert [o for o in sweep.observe_orphans(shop.ctx) if o.id == agent.task.branch] == []
+    shop.sh(shop.repo, "merge", "-q", "--no-edit", agent.task.branch)
+    found = find(shop, agent.task.branch)
     assert (found.kind, found.action) == (Thing.BRANCH, Action.REMOVE)
     apply_all(shop)
     branches = shop.sh(shop.repo, "branch", "--format=%(refname:short)").split()
-    assert agent.branch not in branches
-    assert {"main", kept.branch} <= set(branches)
+    assert agent.task.branch not in branches
+    assert {"main", kept.task.branch} <= set(branches)
 
 
 def test_a_branch_that_was_to_be_kept_is_kept(shop: Workshop) -> None:
@@ -213,26 +217,26 @@ def test_a_branch_that_was_to_be_kept_is_kept(shop: Workshop) -> None:
     shop.remove(theirs)
     wait_for(lambda: sweep.observe_orphans(shop.ctx) == [])
     branches = shop.sh(shop.repo, "branch", "--format=%(refname:short)").split()
-    assert {agent.branch, "feature-2"} <= set(branches)
+    assert {agent.task.branch, "feature-2"} <= set(branches)
 
 
 def test_stale_files_go_and_saved_ones_stay(shop: Workshop) -> None:
     state, trees = Path(shop.ctx.state_dir), Path(shop.ctx.worktrees_dir)
     agent = shop.worker("w")
-    write(Path(agent.worktree) / "secret.log")
+    write(Path(agent.task.worktree) / "secret.log")
     entry = shop.remove(agent)
     other = shop.worker("other")
     stale = [
         write(state / "run" / "0123456789ab" / "launch"),
-        write(state / "run" / other.id / "task.999999999.tmp"),
+        write(state / "run" / other.task.id / "task.999999999.tmp"),
         write(state / "archive" / "0123456789ab.tar.part"),
         write(state / "locks" / "repo-0123456789abcdef.lock"),
-        write(trees / "repo" / ".trash" / entry.id / "file"),
+        write(trees / "repo" / ".trash" / entry.task.id / "file"),
     ]
     old = time.time() - 100_000
     os.utime(state / "locks" / "repo-0123456789abcdef.lock", (old, old))
     kept = [
-        write(state / "run" / other.id / "screen"),
+        write(state / "run" / other.task.id / "screen"),
         write(state / "archive" / "fedcba987654.tar"),
         write(trees / "repo" / ".trash" / "fedcba987654" / "file"),
         Path(str(entry.archive)),
@@ -251,21 +255,21 @@ def test_stale_files_go_and_saved_ones_stay(shop: Workshop) -> None:
 def test_the_safe_part_leaves_all_that_could_matter(shop: Workshop) -> None:
     orphan = orphaned(shop, "lost")
     gone = shop.worker("gone")
-    subprocess.run(["rm", "-rf", gone.worktree], check=True)
+    subprocess.run(["rm", "-rf", gone.task.worktree], check=True)
     entry = shop.remove(shop.worker())
-    trash = write(Path(shop.ctx.worktrees_dir) / "repo" / ".trash" / entry.id / "file")
+    trash = write(Path(shop.ctx.worktrees_dir) / "repo" / ".trash" / entry.task.id / "file")
     run = write(Path(shop.ctx.state_dir) / "run" / "0123456789ab" / "launch")
     done = sweep.sweep_safe(shop.ctx, set())
     assert {o.name for o in done} == {str(trash.parent), str(run.parent)}
     assert not trash.exists()
     assert not run.exists()
-    assert Path(orphan.worktree).exists()
-    assert shop.ctx.store.agent(gone.id) is not None
+    assert Path(orphan.task.worktree).exists()
+    assert shop.ctx.store.agent(gone.task.id) is not None
 
 
 def test_a_process_of_a_worker_that_is_gone_is_shown_and_left_alone(shop: Workshop) -> None:
     entry = shop.remove(shop.worker())
-    env = {**shop.environ, "TMUXORCH_AGENT_ID": entry.id}
+    env = {**shop.environ, "TMUXORCH_AGENT_ID": entry.task.id}
     foreign = {**env, "TMUXORCH_AGENT_ID": "a" * 12}
     script = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(100)"]
     with (
@@ -287,28 +291,31 @@ def test_a_process_of_a_worker_that_is_gone_is_shown_and_left_alone(shop: Worksh
 
 def test_old_history_goes_unless_its_save_holds_work(shop: Workshop) -> None:
     merged = shop.worker("merged")
-    shop.commit(Path(merged.worktree), "done.txt")
+    shop.commit(Path(merged.task.worktree), "done.txt")
     holding = shop.worker("holding")
-    write(Path(holding.worktree) / "new.txt")
+    write(Path(holding.task.worktree) / "new.txt")
     ignoring = shop.worker("ignoring")
-    write(Path(ignoring.worktree) / "a.log")
+    write(Path(ignoring.task.worktree) / "a.log")
     plain = shop.worker("plain")
-    entries = {agent.name: shop.remove(agent) for agent in (merged, holding, ignoring, plain)}
+    entries = {agent.task.name: shop.remove(agent) for agent in (merged, holding, ignoring, plain)}
     assert entries["merged"].salvage_ref
-    shop.sh(shop.repo, "merge", "-q", "--no-edit", merged.branch)
+    shop.sh(shop.repo, "merge", "-q", "--no-edit", merged.task.branch)
     assert {orphan.kind for orphan in apply_all(shop, keep_days=3)} == {Thing.BRANCH}
     shop.ctx.clock = lambda: time.time() + 4 * 86_400
-    assert find(shop, entries["holding"].id, keep_days=3).action is Action.KEEP
-    assert "not committed" in find(shop, entries["holding"].id, keep_days=3).reason
+    assert find(shop, entries["holding"].task.id, keep_days=3).action is Action.KEEP
+    assert "not committed" in find(shop, entries["holding"].task.id, keep_days=3).reason
     apply_all(shop, keep_days=3)
-    assert {entry.name for entry in shop.ctx.store.history()} == {"holding", "ignoring"}
+    assert {entry.task.name for entry in shop.ctx.store.history()} == {"holding", "ignoring"}
     refs = shop.sh(shop.repo, "for-each-ref", "--format=%(refname)", "refs/tmuxorch").split()
-    assert {ref.split("/")[3] for ref in refs} == {entries["holding"].id, entries["ignoring"].id}
+    assert {ref.split("/")[3] for ref in refs} == {
+        entries["holding"].task.id,
+        entries["ignoring"].task.id,
+    }
 
 
 def test_sweeping_twice_finds_nothing_the_second_time(shop: Workshop) -> None:
     for name in ("one", "two"):
-        write(Path(orphaned(shop, name).worktree) / "new.txt")
+        write(Path(orphaned(shop, name).task.worktree) / "new.txt")
     first = apply_all(shop)
     assert [orphan.done for orphan in first] == [True, True]
     again = [sweep.apply(shop.ctx, orphan) for orphan in first]
@@ -321,7 +328,7 @@ def test_sweeping_twice_finds_nothing_the_second_time(shop: Workshop) -> None:
 def undeletable(shop: Workshop) -> Iterator[Path]:
     """A directory in the trash in which something is mounted, so that it cannot go."""
     entry = shop.remove(shop.worker("stuck"))
-    trash = Path(shop.ctx.worktrees_dir) / "repo" / ".trash" / entry.id
+    trash = Path(shop.ctx.worktrees_dir) / "repo" / ".trash" / entry.task.id
     wait_for(lambda: not trash.exists())
     mounted = trash / "mounted"
     mounted.mkdir(parents=True)
@@ -339,7 +346,7 @@ def test_what_cannot_be_deleted_stops_no_other_and_is_told_once(
     shop: Workshop, undeletable: Path
 ) -> None:
     entry = shop.remove(shop.worker("other"))
-    other = write(undeletable.parent / entry.id / "file").parent
+    other = write(undeletable.parent / entry.task.id / "file").parent
     told: set[str] = set()
     first = {Path(o.name): o for o in sweep.sweep_safe(shop.ctx, told)}
     assert {path: orphan.done for path, orphan in first.items()} == {
@@ -356,7 +363,7 @@ def test_what_cannot_be_deleted_stops_no_other_and_is_told_once(
 
 def test_a_directory_deeper_than_any_stack_is_measured_and_swept(shop: Workshop) -> None:
     entry = shop.remove(shop.worker())
-    trash = Path(shop.ctx.worktrees_dir) / "repo" / ".trash" / entry.id
+    trash = Path(shop.ctx.worktrees_dir) / "repo" / ".trash" / entry.task.id
     wait_for(lambda: not trash.exists())
     trash.mkdir()
     before = os.getcwd()
@@ -387,7 +394,7 @@ def test_how_often_git_is_asked_does_not_grow_with_the_history(
     def remove(count: int) -> None:
         for _ in range(count):
             agent = shop.worker()
-            shop.commit(Path(agent.worktree), "done.txt")
+            shop.commit(Path(agent.task.worktree), "done.txt")
             shop.remove(agent)
 
     remove(2)

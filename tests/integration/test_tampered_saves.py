@@ -40,7 +40,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
 def saved(shop: Workshop) -> tuple[HistoryEntry, Path]:
     """A real save of edits, new files, a link, something staged and a directory."""
     agent = shop.worker("w")
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     write(top / "README", "edited\n")
     write(top / "new/file", "new\n")
     write(top / "new/other", "other\n")
@@ -236,7 +236,7 @@ def test_it_is_refused_in_one_sentence_and_the_save_stays(shop: Workshop, name: 
     assert "\n" not in failure.value.message
     assert (names(save), files(shop.repo)) == (before, mine)
     assert files(outside) == there, "nothing is written elsewhere"
-    assert not os.path.lexists(entry.worktree)
+    assert not os.path.lexists(entry.task.worktree)
     assert shop.ctx.store.agents() == []
 
 
@@ -267,7 +267,7 @@ def raw_tree(shop: Workshop, *entries: tuple[str, str, str]) -> str:
 def test_permissions_to_be_somebody_else_do_not_come_back(shop: Workshop) -> None:
     entry, save = saved(shop)
     edit(save, lambda said: [k.__setitem__(1, k[1] | 0o6000) for k in said["kept"]])
-    top = Path(shop.restore(entry).worktree)
+    top = Path(shop.restore(entry).task.worktree)
     modes = [os.lstat(path).st_mode for path in [top, *top.rglob("*")]]
     assert [mode for mode in modes if stat.S_ISREG(mode) and mode & 0o6000] == []
     assert (top / "new/file").read_text() == "new\n"
@@ -278,7 +278,7 @@ def test_no_device_is_made(shop: Workshop, kind: int) -> None:
     entry, save = saved(shop)
     edit(save, keep("device", kind | 0o666, 0))
     try:
-        top = Path(shop.restore(entry).worktree)
+        top = Path(shop.restore(entry).task.worktree)
     except CannotRestore:
         return
     assert not (top / "device").exists()

@@ -76,9 +76,9 @@ def test_it_says_what_git_says(shop: Workshop) -> None:
 def test_a_relative_path_leads_to_the_same_place(shop: Workshop) -> None:
     agent = shop.worker()
     (admin,) = list_admins(git.find_repo(str(shop.repo)))
-    relative = os.path.relpath(f"{agent.worktree}/.git", admin.directory)
+    relative = os.path.relpath(f"{agent.task.worktree}/.git", admin.directory)
     Path(admin.directory, "gitdir").write_text(f"{relative}\n")
-    assert git.list_worktrees(git.find_repo(str(shop.repo)))[1].path == agent.worktree
+    assert git.list_worktrees(git.find_repo(str(shop.repo)))[1].path == agent.task.worktree
 
 
 def test_a_bare_repository_is_listed_as_git_lists_it(shop: Workshop) -> None:
@@ -110,7 +110,7 @@ def test_a_branch_without_commit_has_no_head(shop: Workshop) -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_no_wreck_keeps_the_others_from_being_listed(shop: Workshop, file: str, how: str) -> None:
     whole, broken = shop.worker("whole"), shop.worker("broken")
-    path = Path(shop.sh(broken.worktree, "rev-parse", "--absolute-git-dir").strip(), file)
+    path = Path(shop.sh(broken.task.worktree, "rev-parse", "--absolute-git-dir").strip(), file)
     path.unlink()
     match how:
         case "empty":
@@ -123,10 +123,10 @@ def test_no_wreck_keeps_the_others_from_being_listed(shop: Workshop, file: str, 
             os.mkfifo(path)
     repo = git.find_repo(str(shop.repo))
     listed = {found.path: found for found in git.list_worktrees(repo)}
-    assert listed[whole.worktree].whole
-    assert listed[whole.worktree].head == whole.base_commit
+    assert listed[whole.task.worktree].whole
+    assert listed[whole.task.worktree].head == whole.task.base_commit
     if file == "gitdir":
-        assert broken.worktree not in listed
+        assert broken.task.worktree not in listed
     else:
         fine = file == "locked" or (file == "index" and how not in ("empty", "nul"))
-        assert listed[broken.worktree].whole == fine
+        assert listed[broken.task.worktree].whole == fine

@@ -75,18 +75,20 @@ def test_a_worker_with_a_broken_file_is_removed_and_its_work_is_saved(
     shop: Workshop, file: str, how: str
 ) -> None:
     agent, other = shop.worker("broken"), shop.worker("other")
-    write(Path(agent.worktree) / "new.txt", "precious\n")
-    path = (Path(agent.worktree) if file == ".git" else admin_of(shop, agent.worktree)) / file
+    write(Path(agent.task.worktree) / "new.txt", "precious\n")
+    path = (
+        Path(agent.task.worktree) if file == ".git" else admin_of(shop, agent.task.worktree)
+    ) / file
     path.unlink()
     if how == "empty":
         path.touch()
     entry = shop.remove(agent)
     assert entry.salvage_ref is not None
-    assert not Path(agent.worktree).exists()
+    assert not Path(agent.task.worktree).exists()
     assert_git_works(shop)
     back = shop.restore(entry)
-    assert Path(back.worktree, "new.txt").read_text() == "precious\n"
-    assert shop.sh(other.worktree, "status", "--porcelain") == ""
+    assert Path(back.task.worktree, "new.txt").read_text() == "precious\n"
+    assert shop.sh(other.task.worktree, "status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize("empty", [False, True])
@@ -97,7 +99,7 @@ def test_a_creation_cut_off_at_any_write_is_undone(
     """The first `made` files were written; with `empty` the next was opened too."""
     owner = ProcessId.parse(dead())
     agent = shop.worker("cut", state=State.CREATING, owner=owner)
-    top = Path(agent.worktree)
+    top = Path(agent.task.worktree)
     admin = admin_of(shop, top)
     for name in WRITES[made:]:
         (admin / name).unlink()
@@ -118,13 +120,13 @@ def test_a_creation_cut_off_at_any_write_is_undone(
 
 def test_what_git_keeps_of_a_worktree_that_is_set_aside_is_finished(shop: Workshop) -> None:
     agent = shop.worker("aside")
-    write(Path(agent.worktree) / "README", "staged\n")
-    shop.sh(agent.worktree, "add", "README")
-    admin = admin_of(shop, agent.worktree)
+    write(Path(agent.task.worktree) / "README", "staged\n")
+    shop.sh(agent.task.worktree, "add", "README")
+    admin = admin_of(shop, agent.task.worktree)
     staged = (admin / "index").read_bytes()
-    place = Path(shop.ctx.state_dir, "archive", agent.id)
+    place = Path(shop.ctx.state_dir, "archive", agent.task.id)
     place.mkdir(parents=True)
-    Path(agent.worktree).rename(place / "files")
+    Path(agent.task.worktree).rename(place / "files")
     (admin / "commondir").write_bytes(b"")
     shop.ctx.store.swap(agent, expect=[State.EXITED], state=State.REMOVING)
     mend(shop.ctx, str(shop.repo))
@@ -170,24 +172,24 @@ def test_one_that_leads_into_our_root_and_to_nothing_is_dropped(shop: Workshop) 
 
 def test_a_branch_that_a_power_cut_emptied_gets_its_commit_back(shop: Workshop) -> None:
     agent = shop.worker("w")
-    commit = shop.commit(Path(agent.worktree), "done.txt")
-    (shop.repo / ".git" / "refs" / "heads" / agent.branch).write_bytes(b"")
+    commit = shop.commit(Path(agent.task.worktree), "done.txt")
+    (shop.repo / ".git" / "refs" / "heads" / agent.task.branch).write_bytes(b"")
     mend(shop.ctx, str(shop.repo))
-    assert shop.sh(shop.repo, "rev-parse", agent.branch).strip() == commit
+    assert shop.sh(shop.repo, "rev-parse", agent.task.branch).strip() == commit
     assert_git_works(shop)
 
 
 def test_a_head_that_a_power_cut_emptied_is_where_its_log_says(shop: Workshop) -> None:
     on, off = shop.worker("on"), shop.worker("off")
-    shop.sh(off.worktree, "checkout", "-q", "--detach")
-    commits = [shop.commit(Path(agent.worktree), "done.txt") for agent in (on, off)]
+    shop.sh(off.task.worktree, "checkout", "-q", "--detach")
+    commits = [shop.commit(Path(agent.task.worktree), "done.txt") for agent in (on, off)]
     for agent in (on, off):
-        (admin_of(shop, agent.worktree) / "HEAD").write_bytes(b"")
+        (admin_of(shop, agent.task.worktree) / "HEAD").write_bytes(b"")
     mend(shop.ctx, str(shop.repo))
-    heads = [shop.sh(agent.worktree, "rev-parse", "HEAD").strip() for agent in (on, off)]
+    heads = [shop.sh(agent.task.worktree, "rev-parse", "HEAD").strip() for agent in (on, off)]
     assert heads == commits
-    assert shop.sh(on.worktree, "branch", "--show-current").strip() == on.branch
-    assert shop.sh(off.worktree, "branch", "--show-current").strip() == ""
+    assert shop.sh(on.task.worktree, "branch", "--show-current").strip() == on.task.branch
+    assert shop.sh(off.task.worktree, "branch", "--show-current").strip() == ""
     assert_git_works(shop)
 
 
@@ -200,7 +202,7 @@ def leave_note(shop: Workshop, who: str) -> Path:
 
 
 def lock_of(shop: Workshop, agent: Agent) -> Path:
-    return write(shop.repo / ".git" / "refs" / "heads" / f"{agent.branch}.lock", "")
+    return write(shop.repo / ".git" / "refs" / "heads" / f"{agent.task.branch}.lock", "")
 
 
 def test_a_lock_that_a_killed_git_left_on_our_branch_does_not_stop_the_removal(
@@ -209,10 +211,12 @@ def test_a_lock_that_a_killed_git_left_on_our_branch_does_not_stop_the_removal(
     agent = shop.worker("w")
     locks = [
         lock_of(shop, agent),
-        write(shop.repo / ".git" / "refs" / "tmuxorch" / "salvage" / agent.id / "root.lock", ""),
+        write(
+            shop.repo / ".git" / "refs" / "tmuxorch" / "salvage" / agent.task.id / "root.lock", ""
+        ),
     ]
     age(*locks)
-    write(Path(agent.worktree) / "new.txt")
+    write(Path(agent.task.worktree) / "new.txt")
     assert shop.remove(agent).salvage_ref
     assert [lock for lock in locks if lock.exists()] == []
 
@@ -257,7 +261,7 @@ def test_a_lock_of_the_persons_is_told_with_its_age_and_left(shop: Workshop) -> 
     shop.sh(shop.repo, "branch", "spare")
     commit = shop.sh(shop.repo, "rev-parse", "spare").strip()
     with pytest.raises(GitFailed, match=rf"16 min old.*`rm {lock}`"):
-        git.delete_branch(git.find_repo(agent.repo), "spare", expected=commit)
+        git.delete_branch(git.find_repo(agent.task.repo), "spare", expected=commit)
 
 
 @pytest.mark.parametrize("name", ["packed-refs.lock", "config.lock", "refs/heads/main.lock"])
@@ -293,8 +297,8 @@ def test_a_git_whose_command_died_is_ended_before_the_next_goes_on(shop: Worksho
 
 def test_locks_and_indexes_in_the_place_of_a_resting_worker_go(shop: Workshop) -> None:
     resting, running = shop.worker("resting"), shop.worker("running", state=State.RUNNING)
-    locks = [write(admin_of(shop, a.worktree) / "index.lock", "") for a in (resting, running)]
-    index = write(admin_of(shop, resting.worktree) / "tmuxorch-abc" / "index", "x").parent
+    locks = [write(admin_of(shop, a.task.worktree) / "index.lock", "") for a in (resting, running)]
+    index = write(admin_of(shop, resting.task.worktree) / "tmuxorch-abc" / "index", "x").parent
     age(*locks)
     age(index, seconds=10_000)
     found = sweep.observe_orphans(shop.ctx)

@@ -56,9 +56,9 @@ class Life(RuleBasedStateMachine):
     def teardown(self) -> None:
         try:
             for entry in self.shop.ctx.store.history():
-                if entry.id in self.gone:
-                    top = self.shop.restore(entry).worktree
-                    assert self.read(top) == self.gone[entry.id]
+                if entry.task.id in self.gone:
+                    top = self.shop.restore(entry).task.worktree
+                    assert self.read(top) == self.gone[entry.task.id]
         finally:
             self.shop.close()
             self.patch.undo()
@@ -66,34 +66,34 @@ class Life(RuleBasedStateMachine):
     @rule(target=workers)
     def create(self) -> Agent:
         agent = self.shop.worker()
-        self.live[agent.id] = agent, dict(BASE)
+        self.live[agent.task.id] = agent, dict(BASE)
         return agent
 
     @rule(agent=workers, path=st.sampled_from(PATHS), text=st.text("ab\r\n", max_size=6))
     def edit(self, agent: Agent, path: str, text: str) -> None:
-        write(Path(agent.worktree) / path, text)
-        self.live[agent.id][1][path] = text
+        write(Path(agent.task.worktree) / path, text)
+        self.live[agent.task.id][1][path] = text
         if path == "README":
-            self.live[agent.id][1]["link"] = text
+            self.live[agent.task.id][1]["link"] = text
 
     @rule(agent=workers)
     def delete(self, agent: Agent) -> None:
-        (Path(agent.worktree) / "run.sh").unlink(missing_ok=True)
-        self.live[agent.id][1].pop("run.sh", None)
+        (Path(agent.task.worktree) / "run.sh").unlink(missing_ok=True)
+        self.live[agent.task.id][1].pop("run.sh", None)
 
     @rule(agent=workers, everything=st.booleans())
     def commit(self, agent: Agent, everything: bool) -> None:
-        self.shop.sh(agent.worktree, "add", "-A" if everything else "README")
-        self.shop.sh(agent.worktree, "commit", "-qm", "some", "--allow-empty")
+        self.shop.sh(agent.task.worktree, "add", "-A" if everything else "README")
+        self.shop.sh(agent.task.worktree, "commit", "-qm", "some", "--allow-empty")
 
     @rule(agent=workers)
     def detach(self, agent: Agent) -> None:
-        self.shop.sh(agent.worktree, "checkout", "-q", "--detach")
+        self.shop.sh(agent.task.worktree, "checkout", "-q", "--detach")
 
     @rule(target=removed, agent=consumes(workers))
     def remove(self, agent: Agent) -> HistoryEntry:
         entry = self.shop.remove(agent)
-        self.gone[entry.id] = self.live.pop(agent.id)[1]
+        self.gone[entry.task.id] = self.live.pop(agent.task.id)[1]
         return entry
 
     @rule(target=removed, agent=consumes(workers), steps=st.lists(st.sampled_from(CRASHES)))
@@ -101,15 +101,15 @@ class Life(RuleBasedStateMachine):
         for step in steps:
             self.shop.ctx.checkpoint = self.plug_puller(f"remove:{step}")
             try:
-                if self.shop.ctx.store.agent(agent.id) is not None:
+                if self.shop.ctx.store.agent(agent.task.id) is not None:
                     self.shop.remove(agent)
             except Crash:
                 pass
         self.shop.ctx.checkpoint = lambda _: None
-        if self.shop.ctx.store.agent(agent.id) is not None:
+        if self.shop.ctx.store.agent(agent.task.id) is not None:
             self.shop.remove(agent)
-        self.gone[agent.id] = self.live.pop(agent.id)[1]
-        entry = self.shop.ctx.store.history_entry(agent.id)
+        self.gone[agent.task.id] = self.live.pop(agent.task.id)[1]
+        entry = self.shop.ctx.store.history_entry(agent.task.id)
         assert entry is not None
         return entry
 
@@ -124,15 +124,15 @@ class Life(RuleBasedStateMachine):
     def lose_the_record_and_sweep(self, agent: Agent) -> HistoryEntry:
         self.shop.forget(agent)
         self.sweep()
-        self.gone[agent.id] = self.live.pop(agent.id)[1]
-        entry = self.shop.ctx.store.history_entry(agent.id)
+        self.gone[agent.task.id] = self.live.pop(agent.task.id)[1]
+        entry = self.shop.ctx.store.history_entry(agent.task.id)
         assert entry is not None
         return entry
 
     @rule(agent=consumes(workers))
     def lose_the_directory_and_sweep(self, agent: Agent) -> None:
-        shutil.rmtree(agent.worktree)
-        self.live.pop(agent.id)
+        shutil.rmtree(agent.task.worktree)
+        self.live.pop(agent.task.id)
         self.sweep()
 
     @rule()
@@ -144,23 +144,23 @@ class Life(RuleBasedStateMachine):
     def restore(self, entry: HistoryEntry) -> Agent:
         self.shop.sh(self.shop.repo, "gc", "-q", "--prune=now")
         agent = self.shop.restore(entry)
-        self.live[agent.id] = agent, dict(self.gone[entry.id])
+        self.live[agent.task.id] = agent, dict(self.gone[entry.task.id])
         return agent
 
     @rule(agent=workers)
     def merge_into_main(self, agent: Agent) -> None:
-        head = self.shop.sh(agent.worktree, "rev-parse", "HEAD").strip()
+        head = self.shop.sh(agent.task.worktree, "rev-parse", "HEAD").strip()
         self.shop.sh(self.shop.repo, "merge", "-q", "--no-edit", "-s", "ours", head)
 
     @invariant()
     def every_live_worker_has_its_files(self) -> None:
-        assert {agent.id for agent in self.shop.ctx.store.agents()} == set(self.live)
+        assert {agent.task.id for agent in self.shop.ctx.store.agents()} == set(self.live)
         for agent, files in self.live.values():
-            assert self.read(agent.worktree) == files
+            assert self.read(agent.task.worktree) == files
 
     @invariant()
     def every_removed_one_has_one_row_and_nothing_is_left_of_it(self) -> None:
-        rows = [entry.id for entry in self.shop.ctx.store.history()]
+        rows = [entry.task.id for entry in self.shop.ctx.store.history()]
         assert len(rows) == len(set(rows))
         assert set(self.gone) <= set(rows)
         listed = self.shop.sh(self.shop.repo, "worktree", "list", "--porcelain")

@@ -45,7 +45,7 @@ def workshop(config: str) -> Iterator[Workshop]:
 
 def work(shop: Workshop, names: list[str], seed: int) -> Agent:
     agent = shop.worker()
-    bench = Bench(Path(agent.worktree), shop.environ, random.Random(seed))
+    bench = Bench(Path(agent.task.worktree), shop.environ, random.Random(seed))
     for name in names:
         WORKS[name](bench)
     return agent
@@ -56,11 +56,11 @@ def look(shop: Workshop, top: str | Path) -> RawTree:
 
 
 def assert_removal_and_restore_give_it_back(shop: Workshop, agent: Agent) -> None:
-    before = look(shop, agent.worktree)
+    before = look(shop, agent.task.worktree)
     entry = shop.remove(agent)
-    assert not Path(agent.worktree).exists()
+    assert not Path(agent.task.worktree).exists()
     shop.collect_garbage()
-    after = look(shop, shop.restore(entry).worktree)
+    after = look(shop, shop.restore(entry).task.worktree)
     assert list(differences(before, after)) == []
 
 
@@ -69,7 +69,7 @@ def assert_nothing_at_stake_is_true(shop: Workshop, agent: Agent) -> None:
     stake = removal.observe_stake(agent)
     if stake is None or not stake.empty:
         return
-    before = look(shop, agent.worktree)
+    before = look(shop, agent.task.worktree)
     assert before.own is not None
     again = shop.directory / "again"
     commit = before.own.head.split()[1].decode()
@@ -123,7 +123,7 @@ def test_a_restored_worker_can_go_on_and_be_removed_again(
     with workshop(config) as shop:
         entry = shop.remove(work(shop, first, seed))
         back = shop.restore(entry)
-        bench = Bench(Path(back.worktree), shop.environ, random.Random(seed + 1))
+        bench = Bench(Path(back.task.worktree), shop.environ, random.Random(seed + 1))
         for name in then:
             WORKS[name](bench)
         assert_removal_and_restore_give_it_back(shop, back)
@@ -133,6 +133,6 @@ def test_a_copied_file_whose_original_changed_comes_back_as_it_was() -> None:
     with workshop("plain") as shop:
         write(shop.repo / ".env", "first\n")
         agent = shop.worker(copied=(".env",))
-        write(Path(agent.worktree) / ".env", "first\n")
+        write(Path(agent.task.worktree) / ".env", "first\n")
         write(shop.repo / ".env", "second\n")
         assert_removal_and_restore_give_it_back(shop, agent)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from tests.agents import changed
 from tests.conftest import DEADLINE_S, World
 from tmuxorch.adapters.store import records
+from tmuxorch.adapters.store.rows import agent_of
 from tmuxorch.adapters.system import procfs
 from tmuxorch.model import Agent, AgentId, Kind, State, Status
 from tmuxorch.paths import ensure_private
@@ -71,7 +73,7 @@ class Stage:
         opened = records.open_store(str(self.world.state))
         self._made += 1
         repo = changes.pop("repo", str(self.world.repo))
-        agent = Agent(
+        agent = agent_of(
             id=AgentId(f"{self._made:012x}"),
             name=name,
             repo=repo,
@@ -90,7 +92,7 @@ class Stage:
             process=procfs.identify_self(),
             created_at=time.time() - 100 + self._made,
         )
-        agent = replace(agent, **changes)
+        agent = changed(agent, **changes)
         opened.add(agent)
         opened.close()
         return agent
@@ -146,15 +148,15 @@ class Stage:
 
     @property
     def names(self) -> list[str]:
-        return [row.agent.name for row in self.board.rows]
+        return [row.agent.task.name for row in self.board.rows]
 
     @property
     def selected(self) -> str | None:
-        return self.board.row.agent.name if self.board.row else None
+        return self.board.row.agent.task.name if self.board.row else None
 
     @property
     def marked(self) -> set[str]:
-        return {row.agent.name for row in self.board.rows if row.id in self.board.marked}
+        return {row.agent.task.name for row in self.board.rows if row.id in self.board.marked}
 
     @property
     def headline(self) -> str:

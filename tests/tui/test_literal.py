@@ -11,8 +11,9 @@ from textual.pilot import Pilot
 
 from tests.tui.conftest import Stage
 from tmuxorch.adapters.store.records import open_store
+from tmuxorch.adapters.store.rows import entry_of
 from tmuxorch.core.literal import literal
-from tmuxorch.model import HistoryEntry, Reason
+from tmuxorch.model import Reason
 from tmuxorch.tui.ansi import screen_lines
 from tmuxorch.tui.lines import diff_lines
 
@@ -68,22 +69,18 @@ def _bury(stage: Stage) -> None:
     opened = open_store(str(stage.world.state))
     agent = opened.agents()[0]
     opened.record(agent, "noted", EVIL)
-    entry = HistoryEntry(
-            worktree="/w",
-            branch_made=True,
-            copied=(),
-        id=agent.id, name=agent.name, repo=agent.repo, task=EVIL, agent="demo", branch=EVIL,
+    entry = entry_of(
+        id=agent.task.id, name=agent.task.name, repo=agent.task.repo, task=EVIL, agent="demo",
+        branch=EVIL, branch_made=True, worktree="/w", copied=(),
         base="main", base_commit="0" * 40, head_commit=None, reason=Reason.USER, exit=None,
         created_at=1.0, removed_at=time.time(), duration_s=1.0, commits=0, files_changed=0,
         insertions=0, deletions=0, salvage_ref=None, archive=None, branch_kept=False,
-        restored_at=None, last_screen=EVIL, kind=agent.kind, command=(), conversation=None,
+        restored_at=None, last_screen=EVIL, kind=agent.task.kind, command=(), conversation=None,
     )  # fmt: skip
     with opened._write() as db:
-        from dataclasses import fields
+        from tmuxorch.adapters.store.rows import columns_of_entry, insertion
 
-        from tmuxorch.adapters.store.rows import as_columns, insertion
-
-        columns = as_columns({f.name: getattr(entry, f.name) for f in fields(entry)})
+        columns = columns_of_entry(entry)
         db.execute(insertion("history", columns), list(columns.values()))
     opened.close()
 

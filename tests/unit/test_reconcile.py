@@ -22,6 +22,7 @@ from tests.agents import (
     STARTED,
     UNKNOWN,
     agent,
+    changed,
 )
 from tmuxorch.core.observation import (
     AtStake,
@@ -285,7 +286,7 @@ def test_a_restart_does_not_wait_for_a_clock_that_was_set_back_to_come_round_aga
 
 @pytest.mark.parametrize("step_s", [3600.0, -3600.0])
 def test_new_activity_is_noted_whatever_the_clock_was_set_to(step_s: float) -> None:
-    who = replace(RUNNING, last_activity_at=SEEN.activity_at + step_s)
+    who = changed(RUNNING, last_activity_at=SEEN.activity_at + step_s)
     assert judge(who, Observation(SEEN, ALIVE, ALIVE)).action is Action.SHOW
 
 
@@ -298,7 +299,7 @@ def test_over_every_combination_nothing_is_done_in_ignorance_or_to_the_living() 
     count = 0
     for state, kind, stopped, has_process in product(State, Kind, (True, False), (True, False)):
         who = agent(state, kind=kind, stopped=stopped, restart_at=1.0, owner=ALIVE.process)
-        who = who if has_process else replace(who, process=None)
+        who = who if has_process else changed(who, process=None)
         for window, process, shim, owner in product(WINDOWS, PROCESSES, PROCESSES, PROCESSES[:3]):
             for ended, stake, dead in product((None, ENDED_WELL), stakes, DeadPolicy):
                 seen = Observation(
@@ -317,14 +318,14 @@ def check(who: Agent, seen: Observation, verdict: Verdict) -> None:
     if half_done:
         assert not isinstance(seen.owner, Unknown), "the owner may be at it"
         return
-    if who.process is not None and who.state is State.RUNNING:
+    if who.run.process is not None and who.state is State.RUNNING:
         assert seen.process is DEAD
         assert not isinstance(seen.window, Unknown)
-    assert not isinstance(seen.process, type(ALIVE)) or who.process is None
+    assert not isinstance(seen.process, type(ALIVE)) or who.run.process is None
     assert not isinstance(seen.process, Unknown) or who.state is State.RUNNING
     if verdict.action is Action.REMOVE:
         assert who.state is State.EXITED
-        assert not who.stopped
+        assert not who.run.stopped
         assert not isinstance(seen.window, Unknown | WindowSeen) or seen.window is FOREIGN
     if verdict.action is Action.CLOSE:
         assert isinstance(seen.window, WindowSeen)

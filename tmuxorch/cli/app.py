@@ -140,7 +140,7 @@ def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> lis
     from tmuxorch.adapters.store.records import open_store_for_reading
 
     store = open_store_for_reading(paths.state_dir(os.environ))
-    names = [] if store is None else [agent.name for agent in store.agents()]
+    names = [] if store is None else [agent.task.name for agent in store.agents()]
     return sorted(name for name in names if name.startswith(incomplete))
 
 
@@ -150,7 +150,7 @@ def complete_removed(_: click.Context, __: click.Parameter, incomplete: str) -> 
     from tmuxorch.adapters.store.records import open_store_for_reading
 
     store = open_store_for_reading(paths.state_dir(os.environ))
-    names = set() if store is None else {entry.name for entry in store.history(limit=1000)}
+    names = set() if store is None else {entry.task.name for entry in store.history(limit=1000)}
     return sorted(name for name in names if name.startswith(incomplete))
 
 

@@ -30,5 +30,5 @@ def attach_to(session: Session, agent: Agent, *, read_only: bool) -> int:
     way = attaching.switch_or_take(session.ctx, agent, read_only=read_only)
     if way is None:
         return 0
-    need_terminal("attach", f"`tmuxorch logs {agent.name}` prints the screen without one")
+    need_terminal("attach", f"`tmuxorch logs {agent.task.name}` prints the screen without one")
     os.execve(way.argv[0], way.argv, way.environ)

@@ -23,10 +23,10 @@ def command(ctx: click.Context, name: str, stat: bool) -> int:
     session: Session = ctx.obj
     agent = session.find(name)
     data = git.diff(
-        git.find_repo(agent.repo),
-        agent.worktree,
-        agent.base,
-        agent.base_commit,
+        git.find_repo(agent.task.repo),
+        agent.task.worktree,
+        agent.task.base,
+        agent.task.base_commit,
         stat=stat,
         color=output.wants_colour(sys.stdout),
     )

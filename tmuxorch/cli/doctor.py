@@ -65,7 +65,7 @@ def _repair(session: Session) -> None:
             f"{orphan.name}: {'its save was made anew' if orphan.done else orphan.reason}"
         )
     for agent in repair.rebuild(session.ctx):
-        session.narrate(f"{agent.name} is recorded again, as {agent.state}")
+        session.narrate(f"{agent.task.name} is recorded again, as {agent.state}")
 
 
 def _as_json(check: Check) -> dict[str, object]:

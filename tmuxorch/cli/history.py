@@ -67,7 +67,7 @@ def command(
 
 
 def _is_named(entry: HistoryEntry, word: str) -> bool:
-    return entry.name == word or (len(word) >= 4 and entry.id.startswith(word))
+    return entry.task.name == word or (len(word) >= 4 and entry.task.id.startswith(word))
 
 
 def _moment(when: str) -> float:
@@ -87,8 +87,8 @@ def _list(entries: list[HistoryEntry]) -> None:
     for e in entries:
         changes = "" if e.files_changed is None else f"+{e.insertions} -{e.deletions}"
         ago, took = view.age(now - e.removed_at), view.age(e.duration_s)
-        task = e.task.partition("\n")[0]
-        rows.append((e.reason, e.name, e.agent, ago, took, changes, _saved(e), task))
+        task = e.task.text.partition("\n")[0]
+        rows.append((e.reason, e.task.name, e.task.agent, ago, took, changes, _saved(e), task))
     output.paint(paint.table(rows, colours=output.wants_colour(sys.stdout)))
 
 
@@ -105,22 +105,22 @@ def _show(e: HistoryEntry) -> None:
         changes = f"{e.commits} commits, {e.files_changed} files, +{e.insertions} -{e.deletions}"
     kept = "kept" if e.branch_kept else "not kept: it held nothing of its own"
     rows = [
-        ("name", e.name),
-        ("id", e.id),
-        ("repository", e.repo),
-        ("agent", e.agent),
+        ("name", e.task.name),
+        ("id", e.task.id),
+        ("repository", e.task.repo),
+        ("agent", e.task.agent),
         ("removed", f"{view.iso(e.removed_at)}, reason: {e.reason}"),
-        ("made", f"{view.iso(e.created_at)}, it took {view.age(e.duration_s)}"),
+        ("made", f"{view.iso(e.task.created_at)}, it took {view.age(e.duration_s)}"),
         ("ended with", "-" if e.exit is None else view.describe_exit(e.exit)),
-        ("branch", f"{e.branch} ({kept})"),
-        ("base", f"{e.base} {e.base_commit}".strip()),
+        ("branch", f"{e.task.branch} ({kept})"),
+        ("base", f"{e.task.base} {e.task.base_commit}".strip()),
         ("head", e.head_commit or "-"),
         ("changes", changes),
         ("saved as", e.salvage_ref or "-"),
         ("archive", e.archive or "-"),
-        ("conversation", e.conversation or "-"),
-        ("restored", view.iso(e.restored_at) or f"-  (tmuxorch restore {e.id})"),
-        *(("task" if n == 0 else "", line) for n, line in enumerate(e.task.split("\n"))),
+        ("conversation", e.task.conversation or "-"),
+        ("restored", view.iso(e.restored_at) or f"-  (tmuxorch restore {e.task.id})"),
+        *(("task" if n == 0 else "", line) for n, line in enumerate(e.task.text.split("\n"))),
     ]
     sys.stdout.write(paint.table(rows, colours=False, width=0))
     if e.last_screen:

@@ -46,7 +46,7 @@ def command(ctx: click.Context, name: str, lines: int | None, follow: bool) -> i
     colours = output.wants_colour(sys.stdout)
     screen = _screen(session, agent, colours)
     if screen is None:
-        raise NotRunning(f"nothing was kept of the screen of {agent.name}")
+        raise NotRunning(f"nothing was kept of the screen of {agent.task.name}")
     _print(screen, lines)
     if follow:
         _follow(session, agent, screen, colours)
@@ -54,10 +54,10 @@ def command(ctx: click.Context, name: str, lines: int | None, follow: bool) -> i
 
 
 def _screen(session: Session, agent: Agent, colours: bool) -> str | None:
-    tmux = session.ctx.tmux(agent.socket)
-    pane = tmux.find_pane(agent.id)
+    tmux = session.ctx.tmux(agent.run.socket)
+    pane = tmux.find_pane(agent.task.id)
     if pane is None:
-        return rundir.read_screen(session.ctx.run_dir(agent.id))
+        return rundir.read_screen(session.ctx.run_dir(agent.task.id))
     return _capture(tmux, pane.place.pane, colours)
 
 
@@ -85,8 +85,8 @@ def _follow(session: Session, agent: Agent, before: str, colours: bool) -> None:
     """Print new lines as they come until the window closes."""
     while True:
         time.sleep(FOLLOW_S)
-        tmux = session.ctx.tmux(agent.socket)
-        pane = tmux.find_pane(agent.id)
+        tmux = session.ctx.tmux(agent.run.socket)
+        pane = tmux.find_pane(agent.task.id)
         if pane is None:
             return
         now = _capture(tmux, pane.place.pane, colours)

@@ -59,9 +59,16 @@ def _table(agents: list[Agent], seen: list[Glance], root: str | None) -> str:
         rows = [("", "NAME", "AGENT", "AGE", "REPOSITORY", "TASK")]
     for agent, glance in zip(agents, seen, strict=True):
         _, status = view.state_and_status(agent, glance)
-        place = agent.branch if root else os.path.basename(agent.repo)
-        task = agent.task.partition("\n")[0]
+        place = agent.task.branch if root else os.path.basename(agent.task.repo)
+        task = agent.task.text.partition("\n")[0]
         rows.append(
-            (status, agent.name, agent.agent, view.age(now - agent.created_at), place, task)
+            (
+                status,
+                agent.task.name,
+                agent.task.agent,
+                view.age(now - agent.task.created_at),
+                place,
+                task,
+            )
         )
     return paint.table(rows, colours=output.wants_colour(sys.stdout))

@@ -72,33 +72,33 @@ def command(
 
 def _remove(session: Session, done: Merged) -> HistoryEntry:
     merging.check_nothing_else_at_stake(done)
-    config = session.config_of(done.agent.repo)
+    config = session.config_of(done.agent.task.repo)
     entry = removal.remove(
         session.ctx,
-        session.ctx.store.agent(done.agent.id) or done.agent,
+        session.ctx.store.agent(done.agent.task.id) or done.agent,
         reason=Reason.USER,
         grace_s=config.cleanup.grace_s,
         cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
     )
-    kept = f"; branch {entry.branch} is kept" if entry.branch_kept else ""
-    session.narrate(f"removed {entry.name}{kept}")
+    kept = f"; branch {entry.task.branch} is kept" if entry.branch_kept else ""
+    session.narrate(f"removed {entry.task.name}{kept}")
     return entry
 
 
 def _words(done: Merged) -> str:
     if not done.changed:
-        return f"nothing to merge: {done.base} has all of {done.agent.name} already"
+        return f"nothing to merge: {done.base} has all of {done.agent.task.name} already"
     count = len(done.commits)
     commits = "1 commit" if count == 1 else f"{count} commits"
     moved = f"{done.before[:10]}..{done.after[:10]}"
-    return f"merged {commits} of {done.agent.name} into {done.base} ({moved})"
+    return f"merged {commits} of {done.agent.task.name} into {done.base} ({moved})"
 
 
 def _as_json(done: Merged, removed: HistoryEntry | None) -> dict[str, Any]:
     return {
-        "id": done.agent.id,
-        "name": done.agent.name,
-        "branch": done.agent.branch,
+        "id": done.agent.task.id,
+        "name": done.agent.task.name,
+        "branch": done.agent.task.branch,
         "base": done.base,
         "how": done.how,
         "before": done.before,

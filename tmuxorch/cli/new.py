@@ -99,9 +99,9 @@ def command(
     if as_json:
         print_json(session.look(made))
     else:
-        session.narrate(f"{made.name} works on {made.branch} in {made.worktree}")
-        session.narrate(f"look at it with: tmuxorch attach {made.name}")
-        sys.stdout.write(f"{made.name}\n")
+        session.narrate(f"{made.task.name} works on {made.task.branch} in {made.task.worktree}")
+        session.narrate(f"look at it with: tmuxorch attach {made.task.name}")
+        sys.stdout.write(f"{made.task.name}\n")
     if attach:
         from tmuxorch.cli.attach import attach_to
 

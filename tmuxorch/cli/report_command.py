@@ -33,7 +33,7 @@ def command(ctx: click.Context, status: str, name: str | None, as_json: bool) ->
             print_json(None)
         return 0
     agent = session.find(name)
-    report(session.ctx.state_dir, agent.id, parse_status(status), at=time.time())
+    report(session.ctx.state_dir, agent.task.id, parse_status(status), at=time.time())
     if as_json:
-        print_json(session.look(session.ctx.store.agent(agent.id) or agent))
+        print_json(session.look(session.ctx.store.agent(agent.task.id) or agent))
     return 0

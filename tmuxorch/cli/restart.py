@@ -32,15 +32,15 @@ def command(ctx: click.Context, name: str | None, fresh: bool, lost: bool, as_js
     shown, failed = [], []
     for agent in agents:
         try:
-            config = session.config(agent.repo)
+            config = session.config(agent.task.repo)
             restarted = running.restart(session.ctx, config, agent, fresh=fresh)
         except TmuxorchError as e:
             if name is not None:
                 raise
-            failed.append(f"{agent.name}: {e.message}")
+            failed.append(f"{agent.task.name}: {e.message}")
             continue
         shown.append(session.look(restarted))
-        session.narrate(f"{restarted.name} runs again")
+        session.narrate(f"{restarted.task.name} runs again")
     ensure_watcher(session.ctx)
     if as_json:
         print_json(shown if name is None else shown[0])

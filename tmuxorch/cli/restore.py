@@ -31,15 +31,15 @@ def command(ctx: click.Context, name: str, new_name: str | None, start: bool, as
         session.ctx.check_tools()
         session.ctx.tmux().check_answers()
     made = restoring.restore(
-        session.ctx, session.config(entry.repo), entry, name=new_name, start=start
+        session.ctx, session.config(entry.task.repo), entry, name=new_name, start=start
     )
     if start:
         ensure_watcher(session.ctx)
     if as_json:
         print_json(session.look(made))
         return 0
-    session.narrate(f"{made.name} is back on {made.branch} in {made.worktree}")
+    session.narrate(f"{made.task.name} is back on {made.task.branch} in {made.task.worktree}")
     if not start:
-        session.narrate(f"start its agent with: tmuxorch restart {made.name}")
-    sys.stdout.write(f"{made.name}\n")
+        session.narrate(f"start its agent with: tmuxorch restart {made.task.name}")
+    sys.stdout.write(f"{made.task.name}\n")
     return 0

@@ -36,16 +36,16 @@ def command(
 ) -> int:
     """Remove agents; uncommitted work is saved first and branches with work are kept."""
     session: Session = ctx.obj
-    agents = list({a.id: a for a in (session.find(name) for name in names)}.values())
+    agents = list({a.task.id: a for a in (session.find(name) for name in names)}.values())
     if not yes:
-        for repo in {agent.repo for agent in agents}:
+        for repo in {agent.task.repo for agent in agents}:
             mend(session.ctx, repo)  # git may not be able to look before
         agents = _agreed(agents)
     if gone:
         agents = [take_as_gone(session.ctx, agent) for agent in agents]
     entries = []
     for agent in agents:
-        config = session.config_of(agent.repo)
+        config = session.config_of(agent.task.repo)
         entry = removal.remove(
             session.ctx,
             agent,
@@ -71,20 +71,23 @@ def _agreed(agents: list[Agent]) -> list[Agent]:
     if not asked:
         return agents
     lines = [
-        line for agent, said in asked for line in (f"{agent.name}:", *("  " + s for s in said))
+        line for agent, said in asked for line in (f"{agent.task.name}:", *("  " + s for s in said))
     ]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        names = ", ".join(agent.name for agent, _ in asked)
+        names = ", ".join(agent.task.name for agent, _ in asked)
         raise WorkAtStake(
             f"work is at stake in {names}, so nothing was removed; look at it, or use -y to save "
             "it and remove\n" + "\n".join(lines)
         )
     sys.stderr.write("\n".join(lines) + "\n")
-    refused = {agent.id for agent, _ in asked if not ask(f"Save this and remove {agent.name}?")}
-    return [agent for agent in agents if agent.id not in refused]
+    refused = {
+        agent.task.id for agent, _ in asked if not ask(f"Save this and remove {agent.task.name}?")
+    }
+    return [agent for agent in agents if agent.task.id not in refused]
 
 
 def _words(entry: HistoryEntry) -> str:
-    kept = f"; branch {entry.branch} is kept" if entry.branch_kept else ""
+    kept = f"; branch {entry.task.branch} is kept" if entry.branch_kept else ""
     saved = "; its work is saved" if entry.salvage_ref or entry.archive else ""
-    return f"removed {entry.name}{kept}{saved} (tmuxorch restore {entry.name} brings it back)"
+    name = entry.task.name
+    return f"removed {name}{kept}{saved} (tmuxorch restore {name} brings it back)"

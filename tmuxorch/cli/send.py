@@ -59,5 +59,5 @@ def command(ctx: click.Context, name: str, text: str) -> int:
         except UnicodeDecodeError as e:
             raise BadText("standard input is not UTF-8 text; nothing was sent") from e
     running.send(session.ctx, agent, text)
-    session.narrate(f"sent to {agent.name}")
+    session.narrate(f"sent to {agent.task.name}")
     return 0

@@ -96,15 +96,15 @@ class Session:
         self.config()  # what is done with the agent may ask tmux, which has its time-out
         here = self.repo_root()
         agents = self.ctx.store.agents()
-        scopes = [[a for a in agents if a.repo == here], agents] if here else [agents]
+        scopes = [[a for a in agents if a.task.repo == here], agents] if here else [agents]
         for scope in scopes:
-            found = naming.match(name, [(a.name, a.id) for a in scope])
+            found = naming.match(name, [(a.task.name, a.task.id) for a in scope])
             if len(found) == 1:
-                return next(a for a in scope if a.id == found[0][1])
+                return next(a for a in scope if a.task.id == found[0][1])
             if found:
-                known = {str(a.id): a for a in scope}
+                known = {str(a.task.id): a for a in scope}
                 listed = ", ".join(
-                    f"{n} ({i}, {os.path.basename(known[i].repo)})" for n, i in found
+                    f"{n} ({i}, {os.path.basename(known[i].task.repo)})" for n, i in found
                 )
                 raise AmbiguousName(
                     f"{name[:60]!r} fits {len(found)} agents: {listed}; say more of it"

@@ -29,8 +29,8 @@ def command(ctx: click.Context, name: str, as_json: bool) -> int:
     shown = session.look(agent)
     shown["health"] = {
         "window": _window(session, agent),
-        "process": _process(agent.process),
-        "shim": _process(agent.shim),
+        "process": _process(agent.run.process),
+        "shim": _process(agent.run.shim),
         "worktree": _worktree(agent),
     }
     if as_json:
@@ -45,7 +45,7 @@ def command(ctx: click.Context, name: str, as_json: bool) -> int:
 
 def _window(session: Session, agent: Agent) -> str:
     try:
-        pane = session.ctx.tmux(agent.socket).find_pane(agent.id)
+        pane = session.ctx.tmux(agent.run.socket).find_pane(agent.task.id)
     except TmuxorchError as e:
         return f"unknown: {e.message}"
     if pane is None:
@@ -69,7 +69,7 @@ def _process(process: ProcessId | None) -> str:
 
 
 def _worktree(agent: Agent) -> str:
-    return "there" if os.path.isdir(agent.worktree) else "gone"
+    return "there" if os.path.isdir(agent.task.worktree) else "gone"
 
 
 def _plain(value: object) -> str:

@@ -19,11 +19,11 @@ def command(ctx: click.Context, name: str, as_json: bool) -> int:
     """End the agent's processes and close its window; worktree and branch stay."""
     session: Session = ctx.obj
     agent = session.find(name)
-    grace_s = session.config_of(agent.repo).cleanup.grace_s
+    grace_s = session.config_of(agent.task.repo).cleanup.grace_s
     stopped = running.stop(session.ctx, agent, grace_s=grace_s)
     if as_json:
         print_json(session.look(stopped))
     session.narrate(
-        f"{stopped.name} is stopped; start it again with: tmuxorch restart {stopped.name}"
+        f"{stopped.task.name} is stopped; start it again with: tmuxorch restart {stopped.task.name}"
     )
     return 0

@@ -22,9 +22,9 @@ def command(ctx: click.Context, name: str, as_json: bool) -> int:
     """Print the decision log of one agent, a removed one too, oldest first."""
     session: Session = ctx.obj
     try:
-        agent_id = session.find(name).id
+        agent_id = session.find(name).task.id
     except UnknownName:
-        agent_id = session.find_removed(name).id
+        agent_id = session.find_removed(name).task.id
     events = session.ctx.store.events(agent_id=agent_id)
     if as_json:
         print_json([as_object(event) for event in events])

@@ -80,7 +80,7 @@ def decide(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verdi
         case State.REMOVING:
             reason = agent.reason or Reason.USER
             return _half_done(agent, seen, reason, "its removal was cut off")
-        case State.RUNNING if agent.process is None:
+        case State.RUNNING if agent.run.process is None:
             return _without_process(agent, seen, policy, now)
         case State.RUNNING:
             return _running(agent, seen)
@@ -110,14 +110,14 @@ def _without_process(agent: Agent, seen: Observation, policy: Policy, now: float
             return _lose(seen)
     age_s = seen.held_for_s
     if age_s is None:
-        age_s = max(now - (agent.started_at or agent.created_at), seen.waiting_s)
+        age_s = max(now - (agent.run.started_at or agent.task.created_at), seen.waiting_s)
     if isinstance(seen.ended, Ended):
         return _end(agent, seen, Reason.CRASHED, "its program could not be started")
     if age_s <= policy.never_started_s:
         return _show(agent, seen, Status.STARTING)
     if isinstance(seen.window, WindowMissed):
         return Verdict(Action.LOOK_AGAIN, facts(seen))
-    if agent.restarts and agent.kind is Kind.WORKER:
+    if agent.run.number and agent.task.kind is Kind.WORKER:
         # What it was before its restart was cut off (lost, kept for review) nobody knows now.
         return Verdict(Action.LOSE, f"its restart was cut off {age_s:.0f} s ago; {facts(seen)}")
     return _end(agent, seen, Reason.NEVER_STARTED, f"no process for {age_s:.0f} s")
@@ -147,7 +147,7 @@ def _running(agent: Agent, seen: Observation) -> Verdict:
             return _show(agent, seen, seen.doing)
         case Alive(), WindowSeen() | WindowGone() | ServerGone():
             return _show(agent, seen, Status.STRAY)
-        case Dead(), ServerGone() if not agent.stopped:
+        case Dead(), ServerGone() if not agent.run.stopped:
             return _lose(seen)
         case Dead(), WindowSeen(held=True) if _is_word_due(seen):
             return Verdict(Action.LOOK_AGAIN, "its shim is about to say how it ended, or to go")
@@ -181,12 +181,12 @@ def _exited(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verd
             return Verdict(Action.LOOK_AGAIN, facts(seen))
         case WindowSeen(held=True):
             return Verdict(Action.CLOSE, f"its process has ended; {facts(seen)}")
-    if agent.stopped:
+    if agent.run.stopped:
         return Verdict(Action.LEAVE, "a person stopped it")
-    if agent.kind is Kind.PERSISTENT:
+    if agent.task.kind is Kind.PERSISTENT:
         if agent.restart_at is None:
             return Verdict(Action.LEAVE, "it died too often and was given up")
-        was_set_back = agent.ended_at is not None and now < agent.ended_at
+        was_set_back = agent.run.ended_at is not None and now < agent.run.ended_at
         if now < agent.restart_at and not was_set_back:
             return Verdict(Action.LEAVE, "it is started again in a moment")
         return Verdict(Action.RESTART, f"persistent, death {len(agent.deaths)}; {facts(seen)}")
@@ -195,13 +195,13 @@ def _exited(agent: Agent, seen: Observation, policy: Policy, now: float) -> Verd
         # It may have gone with its server: then it is no less lost than the others.
         if isinstance(seen.window, ServerGone):
             return Verdict(Action.LEAVE, f"kept for review: {facts(seen)}")
-        if seen.dead_for_s < SETTLED_S and agent.process is not None:
+        if seen.dead_for_s < SETTLED_S and agent.run.process is not None:
             return Verdict(Action.LOOK_AGAIN, f"its tmux server may be ending too; {facts(seen)}")
     return verdict
 
 
 def _worker_exited(agent: Agent, seen: Observation, policy: Policy) -> Verdict:
-    reason = agent.reason or reason_of(agent, agent.exit)
+    reason = agent.reason or reason_of(agent, agent.run.exit)
     if agent.status is Status.ENDED:
         return Verdict(Action.LEAVE, "kept for review: how it ended is not known")
     if isinstance(seen.stake, AtStake) and seen.stake.odd:
@@ -223,7 +223,7 @@ def _worker_exited(agent: Agent, seen: Observation, policy: Policy) -> Verdict:
 
 def _end(agent: Agent, seen: Observation, reason: Reason, what: str) -> Verdict:
     status = ended_status(agent, exit_of(seen.ended))
-    if isinstance(seen.ended, Unknown) and not agent.stopped:
+    if isinstance(seen.ended, Unknown) and not agent.run.stopped:
         status = Status.ENDED
     return Verdict(Action.END, f"{what}; {facts(seen)}", status=status, reason=reason)
 
@@ -239,13 +239,13 @@ def _show(agent: Agent, seen: Observation, status: Status) -> Verdict:
 
 
 def _has_moved(agent: Agent, window: WindowSeen) -> bool:
-    old, new = agent.place, window.place
+    old, new = agent.run.place, window.place
     return old is None or (old.pane, old.window, old.session) != (new.pane, new.window, new.session)
 
 
 def _is_stale(agent: Agent, window: WindowSeen) -> bool:
     # Either way: after the clock was set back new activity has an earlier time.
-    return abs(window.activity_at - (agent.last_activity_at or 0.0)) >= ACTIVITY_STEP_S
+    return abs(window.activity_at - (agent.run.last_activity_at or 0.0)) >= ACTIVITY_STEP_S
 
 
 def reason_of(agent: Agent, exit_: Exit | None) -> Reason:

@@ -47,7 +47,7 @@ def state_and_status(agent: Agent, seen: Glance) -> tuple[State, Status]:
         return agent.state, Status.STARTING
     if agent.state is State.EXITED:
         known = agent.status in _ENDINGS
-        return agent.state, agent.status if known else ended_status(agent, agent.exit)
+        return agent.state, agent.status if known else ended_status(agent, agent.run.exit)
     if agent.state is not State.RUNNING:
         return agent.state, Status(agent.state.value)
     if seen.process is None:
@@ -61,7 +61,7 @@ def state_and_status(agent: Agent, seen: Glance) -> tuple[State, Status]:
 
 def _dead(agent: Agent, seen: Glance) -> tuple[State, Status]:
     """How a process ended is its own doing only if its shim and tmux server have outlived it."""
-    if agent.stopped:
+    if agent.run.stopped:
         return State.EXITED, Status.STOPPED
     if isinstance(seen.server, Dead):
         return State.LOST, Status.LOST
@@ -72,7 +72,7 @@ def _dead(agent: Agent, seen: Glance) -> tuple[State, Status]:
 
 def ended_status(agent: Agent, exit_: Exit | None) -> Status:
     """`stopped` for an end that was asked for, `done` for a clean one, `crashed` for others."""
-    if agent.stopped:
+    if agent.run.stopped:
         return Status.STOPPED
     return Status.DONE if exit_ is not None and exit_.code == 0 else Status.CRASHED
 
@@ -85,60 +85,60 @@ def exit_of(ended: Ended | Unknown | None) -> Exit | None:
 def agent_json(agent: Agent, seen: Glance) -> dict[str, Any]:
     """The object that `ls`, `show` and `new` print."""
     state, status = state_and_status(agent, seen)
-    place = agent.place
+    place = agent.run.place
     alive = None
     if isinstance(seen.process, Alive):
         alive = True
     elif isinstance(seen.process, Dead):
         alive = False
     return {
-        "id": agent.id,
-        "name": agent.name,
-        "repo": agent.repo,
-        "task": agent.task,
-        "agent": agent.agent,
-        "kind": agent.kind,
+        "id": agent.task.id,
+        "name": agent.task.name,
+        "repo": agent.task.repo,
+        "task": agent.task.text,
+        "agent": agent.task.agent,
+        "kind": agent.task.kind,
         "state": state,
         "status": status,
-        "branch": agent.branch,
-        "base": agent.base,
-        "base_commit": agent.base_commit,
-        "worktree": agent.worktree,
+        "branch": agent.task.branch,
+        "base": agent.task.base,
+        "base_commit": agent.task.base_commit,
+        "worktree": agent.task.worktree,
         "tmux": {
-            "socket": agent.socket,
+            "socket": agent.run.socket,
             "session": place.session if place else None,
             "window": place.window if place else None,
             "pane": place.pane if place else None,
         },
         "process": {
-            "pid": agent.process.pid if agent.process else None,
-            "shim_pid": agent.shim.pid if agent.shim else None,
+            "pid": agent.run.process.pid if agent.run.process else None,
+            "shim_pid": agent.run.shim.pid if agent.run.shim else None,
             "alive": alive,
         },
-        "exit": exit_json(agent.exit or exit_of(seen.ended)),
-        "restarts": agent.restarts,
-        "created_at": iso(agent.created_at),
-        "started_at": iso(agent.started_at),
-        "ended_at": iso(agent.ended_at),
-        "last_activity_at": iso(agent.last_activity_at),
+        "exit": exit_json(agent.run.exit or exit_of(seen.ended)),
+        "restarts": agent.run.number,
+        "created_at": iso(agent.task.created_at),
+        "started_at": iso(agent.run.started_at),
+        "ended_at": iso(agent.run.ended_at),
+        "last_activity_at": iso(agent.run.last_activity_at),
     }
 
 
 def history_json(entry: HistoryEntry) -> dict[str, Any]:
     """The object that `history` prints."""
     return {
-        "id": entry.id,
-        "name": entry.name,
-        "repo": entry.repo,
-        "task": entry.task,
-        "agent": entry.agent,
-        "branch": entry.branch,
-        "base": entry.base,
-        "base_commit": entry.base_commit,
+        "id": entry.task.id,
+        "name": entry.task.name,
+        "repo": entry.task.repo,
+        "task": entry.task.text,
+        "agent": entry.task.agent,
+        "branch": entry.task.branch,
+        "base": entry.task.base,
+        "base_commit": entry.task.base_commit,
         "head_commit": entry.head_commit,
         "reason": entry.reason,
         "exit": exit_json(entry.exit),
-        "created_at": iso(entry.created_at),
+        "created_at": iso(entry.task.created_at),
         "removed_at": iso(entry.removed_at),
         "duration_s": round(entry.duration_s, 3),
         "commits": entry.commits,

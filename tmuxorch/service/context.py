@@ -80,7 +80,7 @@ class Context:
 
     def lock_reason(self, agent: Agent) -> str:
         """The mark by which git's own list says whose worktree it is."""
-        return f"tmuxorch:{self.store.id}:{agent.id}"
+        return f"tmuxorch:{self.store.id}:{agent.task.id}"
 
 
 def open_context(

@@ -51,18 +51,18 @@ def of_save(ctx: Context, agent: Agent) -> str:
     There a worktree is saved by renaming it: at once, whole, and with the disk full.
     """
     state = os.path.join(ctx.state_dir, "archive")
-    parent = os.path.dirname(agent.worktree)
-    beside = os.path.join(parent, ".saved", agent.id)
+    parent = os.path.dirname(agent.task.worktree)
+    beside = os.path.join(parent, ".saved", agent.task.id)
     if os.path.lexists(beside):
         return beside
     os.makedirs(state, mode=0o700, exist_ok=True)
     there = os.path.isdir(parent) and os.stat(parent).st_dev != os.stat(state).st_dev
-    return beside if there else os.path.join(state, agent.id)
+    return beside if there else os.path.join(state, agent.task.id)
 
 
 def is_set_aside(ctx: Context, agent: Agent) -> bool:
     """Whether the worktree's files are where its save is to be, or in the trash."""
-    beside = os.path.join(os.path.dirname(agent.worktree), ".saved", agent.id)
-    saves = (os.path.join(ctx.state_dir, "archive", agent.id), beside)
-    found = (*(f"{save}/files" for save in saves), trash_of(agent.worktree, agent.id))
+    beside = os.path.join(os.path.dirname(agent.task.worktree), ".saved", agent.task.id)
+    saves = (os.path.join(ctx.state_dir, "archive", agent.task.id), beside)
+    found = (*(f"{save}/files" for save in saves), trash_of(agent.task.worktree, agent.task.id))
     return any(os.path.lexists(path) for path in found)

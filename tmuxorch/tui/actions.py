@@ -69,8 +69,8 @@ def form_facts(ctx: Context, setting: Setting, repo: str) -> FormFacts:
     from tmuxorch.adapters.git import facade as git
 
     config = setting.load_config(ctx, repo)
-    tasks = [agent.task for agent in reversed(ctx.store.agents())]
-    tasks += [entry.task for entry in ctx.store.history(limit=TASKS_REMEMBERED)]
+    tasks = [agent.task.text for agent in reversed(ctx.store.agents())]
+    tasks += [entry.task.text for entry in ctx.store.history(limit=TASKS_REMEMBERED)]
     unique = tuple(dict.fromkeys(task for task in tasks if task.strip()))
     base = config.defaults.base or git.resolve_base(git.find_repo(repo), None, cwd=repo).name
     return FormFacts(tuple(sorted(config.agents)), config.defaults.agent, base, unique)
@@ -103,8 +103,8 @@ def observe_stake(row: Row) -> AtStake:
 
     agent = row.agent
     family = processes.find_family(
-        agent_id=agent.id,
-        roots=tuple(p for p in (agent.shim, agent.process) if p is not None),
+        agent_id=agent.task.id,
+        roots=tuple(p for p in (agent.run.shim, agent.run.process) if p is not None),
         worktree=None,
         since_ticks=None,
     )
@@ -112,14 +112,14 @@ def observe_stake(row: Row) -> AtStake:
     try:
         found = removal.observe_stake(agent)
     except TmuxorchError as e:
-        return AtStake(agent.id, agent.name, alive, len(family), problem=e.message)
+        return AtStake(agent.task.id, agent.task.name, alive, len(family), problem=e.message)
     if found is None:
-        problem = f"its repository {agent.repo} is not there"
-        return AtStake(agent.id, agent.name, alive, len(family), problem=problem)
-    keeps = agent.branch if found.commits or not agent.branch_made else ""
+        problem = f"its repository {agent.task.repo} is not there"
+        return AtStake(agent.task.id, agent.task.name, alive, len(family), problem=problem)
+    keeps = agent.task.branch if found.commits or not agent.task.branch_made else ""
     lines = tuple(stake.describe(found))
     uncommitted = bool(found.staged or found.unstaged or found.untracked)
-    return AtStake(agent.id, agent.name, alive, len(family), lines, keeps, uncommitted)
+    return AtStake(agent.task.id, agent.task.name, alive, len(family), lines, keeps, uncommitted)
 
 
 def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
@@ -129,11 +129,11 @@ def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
     failures: list[str] = []
     for agent in agents:
         try:
-            config = setting.config_of(ctx, agent.repo)
+            config = setting.config_of(ctx, agent.task.repo)
             done.append(
                 removal.remove(
                     ctx,
-                    ctx.store.agent(agent.id) or agent,
+                    ctx.store.agent(agent.task.id) or agent,
                     reason=Reason.USER,
                     grace_s=config.cleanup.grace_s,
                     cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
@@ -141,7 +141,7 @@ def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
             )
         except TmuxorchError as e:
             failures.append(e.message)
-    return Outcome(tuple(done), tuple(e.name for e in done), tuple(failures))
+    return Outcome(tuple(done), tuple(e.task.name for e in done), tuple(failures))
 
 
 def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
@@ -151,7 +151,7 @@ def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
     for agent in agents:
         try:
             running.send(ctx, agent, text)
-            sent.append(agent.name)
+            sent.append(agent.task.name)
         except TmuxorchError as e:
             failures.append(e.message)
     return Outcome(names=tuple(sent), failures=tuple(failures))
@@ -163,8 +163,8 @@ def stop(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
     stopped, failures = [], []
     for agent in agents:
         try:
-            grace_s = setting.config_of(ctx, agent.repo).cleanup.grace_s
-            stopped.append(running.stop(ctx, agent, grace_s=grace_s).name)
+            grace_s = setting.config_of(ctx, agent.task.repo).cleanup.grace_s
+            stopped.append(running.stop(ctx, agent, grace_s=grace_s).task.name)
         except TmuxorchError as e:
             failures.append(e.message)
     return Outcome(names=tuple(stopped), failures=tuple(failures))
@@ -176,9 +176,9 @@ def restart(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
     started, failures = [], []
     for agent in agents:
         try:
-            config = setting.load_config(ctx, agent.repo)
-            now = ctx.store.agent(agent.id) or agent
-            started.append(running.restart(ctx, config, now, fresh=False).name)
+            config = setting.load_config(ctx, agent.task.repo)
+            now = ctx.store.agent(agent.task.id) or agent
+            started.append(running.restart(ctx, config, now, fresh=False).task.name)
         except TmuxorchError as e:
             failures.append(e.message)
     ensure_watcher(ctx)
@@ -197,12 +197,12 @@ def last_lines(ctx: Context, agent: Agent, count: int) -> list[str]:
     from tmuxorch.service.removal import removal
 
     try:
-        pane = ctx.tmux(agent.socket).find_pane(agent.id)
-        text = ctx.tmux(agent.socket).capture(pane.place.pane) if pane else None
+        pane = ctx.tmux(agent.run.socket).find_pane(agent.task.id)
+        text = ctx.tmux(agent.run.socket).capture(pane.place.pane) if pane else None
     except TmuxorchError:
         text = None
     if text is None:
-        text = rundir.read_screen(ctx.run_dir(agent.id)) or ""
+        text = rundir.read_screen(ctx.run_dir(agent.task.id)) or ""
     return [line for line in removal.trim_screen(text).splitlines() if line.strip()][-count:]
 
 
@@ -212,15 +212,15 @@ def merge(ctx: Context, agent: Agent, *, commit: bool) -> str:
 
     merged = merging.merge(ctx, agent, how=merging.How.MERGE, commit=commit)
     if not merged.changed:
-        return f"all of {agent.name} was in {merged.base} already"
+        return f"all of {agent.task.name} was in {merged.base} already"
     count = len(merged.commits)
-    return f"{count} commit{'' if count == 1 else 's'} of {agent.name} went into {merged.base}"
+    return f"{count} commit{'' if count == 1 else 's'} of {agent.task.name} went into {merged.base}"
 
 
 def restore(ctx: Context, setting: Setting, entry: HistoryEntry, *, start: bool = False) -> Agent:
     from tmuxorch.service.removal import restoring
 
-    config = setting.load_config(ctx, entry.repo)
+    config = setting.load_config(ctx, entry.task.repo)
     return restoring.restore(ctx, config, entry, start=start)
 
 

@@ -73,7 +73,7 @@ ListLine = Heading | Line
 
 def visible_rows(rows: Iterable[Row], *, repo: str | None, words: str) -> list[Row]:
     """The rows to show in their order: by repository, waiting ones first, then the oldest."""
-    wanted = [row for row in rows if repo is None or row.agent.repo == repo]
+    wanted = [row for row in rows if repo is None or row.agent.task.repo == repo]
     terms = words.lower().split()
     wanted = [row for row in wanted if all(term in _searched(row) for term in terms)]
     return sorted(wanted, key=_place)
@@ -82,12 +82,25 @@ def visible_rows(rows: Iterable[Row], *, repo: str | None, words: str) -> list[R
 def _place(row: Row) -> tuple[str, str, bool, float, str]:
     agent = row.agent
     waits = row.status is Status.WAITING
-    return (os.path.basename(agent.repo), agent.repo, not waits, agent.created_at, agent.id)
+    return (
+        os.path.basename(agent.task.repo),
+        agent.task.repo,
+        not waits,
+        agent.task.created_at,
+        agent.task.id,
+    )
 
 
 def _searched(row: Row) -> str:
     agent = row.agent
-    parts = (agent.name, agent.task, agent.agent, agent.branch, agent.repo, row.status.value)
+    parts = (
+        agent.task.name,
+        agent.task.text,
+        agent.task.agent,
+        agent.task.branch,
+        agent.task.repo,
+        row.status.value,
+    )
     return " ".join(parts).lower()
 
 
@@ -101,13 +114,13 @@ def lines_of(
     headings: bool,
 ) -> list[ListLine]:
     """The list's lines for rows in their order; `steps` are words of what is being done to one."""
-    counts = Counter(row.agent.repo for row in rows)
+    counts = Counter(row.agent.task.repo for row in rows)
     lines: list[ListLine] = []
     above = None
     for row in rows:
         agent = row.agent
-        if headings and agent.repo != above:
-            above = agent.repo
+        if headings and agent.task.repo != above:
+            above = agent.task.repo
             lines.append(Heading(literal(os.path.basename(above) or above), counts[above]))
         changed = changes.get(row.id)
         lines.append(
@@ -115,9 +128,9 @@ def lines_of(
                 id=row.id,
                 status=row.status,
                 word=steps.get(row.id) or row.status.value,
-                name=literal(agent.name),
-                agent=literal(agent.agent),
-                age=view.age(now - agent.created_at),
+                name=literal(agent.task.name),
+                agent=literal(agent.task.agent),
+                age=view.age(now - agent.task.created_at),
                 changes=str(changed) if changed else "",
                 marked=row.id in marked,
             )

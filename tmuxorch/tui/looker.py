@@ -100,7 +100,7 @@ class Looker(threading.Thread):
         pane = self._find_pane(ctx, row)
         if pane is not None:
             with suppress(TmuxFailed, NotRunning):
-                run = self._channels.get(row.agent.socket, ctx.tmux_timeout_s)
+                run = self._channels.get(row.agent.run.socket, ctx.tmux_timeout_s)
                 lines = screen_lines(run("capture-pane", "-p", "-e", "-t", pane))
                 return squeeze(lines) if row.ended else lines
         self._pane = None
@@ -112,7 +112,7 @@ class Looker(threading.Thread):
         if self._pane and self._pane[0] == row.id and now - self._pane[2] < PANE_S:
             return self._pane[1]
         try:
-            run = self._channels.get(row.agent.socket, ctx.tmux_timeout_s)
+            run = self._channels.get(row.agent.run.socket, ctx.tmux_timeout_s)
             marked = f"#{{==:#{{@tmuxorch_id}},{row.id}}}"
             found = run("list-panes", "-a", "-f", marked, "-F", "#{pane_id}").split()
         except TmuxFailed:
@@ -134,8 +134,8 @@ def squeeze(lines: Sequence[TextLine]) -> list[TextLine]:
 def changes_of(row: Row) -> Changes | None:
     """Lines added and deleted since its base; None if git cannot tell."""
     try:
-        repo = git.find_repo(row.agent.repo)
-        stats = git.work_stats(repo, row.agent.worktree, row.agent.base_commit)
+        repo = git.find_repo(row.agent.task.repo)
+        stats = git.work_stats(repo, row.agent.task.worktree, row.agent.task.base_commit)
     except TmuxorchError:
         return None
     return Changes(stats.insertions, stats.deletions)

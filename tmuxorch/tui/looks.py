@@ -26,20 +26,24 @@ DIFF_MAX_BYTES = 10_000_000
 
 def diff_of(agent: Agent, colours: Highlighter | None = None) -> list[TextLine]:
     """Commits, staged, unstaged and untracked against the base."""
-    if not os.path.isdir(agent.worktree):
-        return [Plain(f"its worktree {agent.worktree} is not there", "bad")]
+    if not os.path.isdir(agent.task.worktree):
+        return [Plain(f"its worktree {agent.task.worktree} is not there", "bad")]
     data = git.diff(
-        git.find_repo(agent.repo),
-        agent.worktree,
-        agent.base,
-        agent.base_commit,
+        git.find_repo(agent.task.repo),
+        agent.task.worktree,
+        agent.task.base,
+        agent.task.base_commit,
         stat=False,
         color=False,
     )
     lines = diff_lines(data[:DIFF_MAX_BYTES].decode("utf-8", "surrogateescape"), colours)
     if len(data) > DIFF_MAX_BYTES:
-        lines.append(Plain(f"and more; `tmuxorch diff {agent.name}` prints all of it", "label"))
-    return lines or [Plain(f"nothing changed yet since {agent.base or agent.base_commit[:10]}")]
+        lines.append(
+            Plain(f"and more; `tmuxorch diff {agent.task.name}` prints all of it", "label")
+        )
+    return lines or [
+        Plain(f"nothing changed yet since {agent.task.base or agent.task.base_commit[:10]}")
+    ]
 
 
 def saved_screen_of(ctx: Context, row: Row) -> list[TextLine]:
@@ -57,7 +61,11 @@ def describe_end(row: Row) -> str:
     if row.state is State.QUARANTINED:
         return "it could not be saved for certain, so nothing was deleted; y says why"
     if row.state is State.EXITED:
-        how = "it was stopped" if row.agent.stopped else f"it ended with {describe_exit(row.exit)}"
+        how = (
+            "it was stopped"
+            if row.agent.run.stopped
+            else f"it ended with {describe_exit(row.exit)}"
+        )
         if row.status is Status.ENDED:
             how = "it has ended, and how is not known"
         return f"{how}; R starts it again"
@@ -68,7 +76,7 @@ def describe_end(row: Row) -> str:
 
 def timeline_of(ctx: Context, agent: Agent) -> list[TextLine]:
     """The decision log, newest last."""
-    events = ctx.store.events(agent_id=agent.id, limit=1000)
+    events = ctx.store.events(agent_id=agent.task.id, limit=1000)
     lines: list[TextLine] = []
     day = ""
     for event in events:
@@ -95,30 +103,32 @@ def health_of(ctx: Context, row: Row) -> list[TextLine]:
     """Window, process and worktree, each as it is found now; what its tree of processes costs."""
     agent = row.agent
     members = processes.find_family(
-        agent_id=agent.id,
-        roots=tuple(p for p in (agent.shim, agent.process) if p is not None),
+        agent_id=agent.task.id,
+        roots=tuple(p for p in (agent.run.shim, agent.run.process) if p is not None),
         worktree=None,
         since_ticks=None,
     )
     lines: list[TextLine] = [
         _window(ctx, agent),
-        _process("process", agent.process),
-        _process("shim", agent.shim),
+        _process("process", agent.run.process),
+        _process("shim", agent.run.shim),
         _worktree(agent),
         Plain(""),
         Fact("status", f"{row.status} ({row.state})"),
-        Fact("kind", f"{agent.kind}, restarted {agent.restarts} times"),
-        Fact("branch", f"{agent.branch}, from {agent.base or agent.base_commit[:10]}"),
-        Fact("path", agent.worktree),
+        Fact("kind", f"{agent.task.kind}, restarted {agent.run.number} times"),
+        Fact(
+            "branch", f"{agent.task.branch}, from {agent.task.base or agent.task.base_commit[:10]}"
+        ),
+        Fact("path", agent.task.worktree),
         *_times(agent),
         Plain(""),
     ]
-    return lines + _costs(members) + _disk(agent.worktree)
+    return lines + _costs(members) + _disk(agent.task.worktree)
 
 
 def _window(ctx: Context, agent: Agent) -> TextLine:
     try:
-        pane = ctx.tmux(agent.socket).find_pane(agent.id)
+        pane = ctx.tmux(agent.run.socket).find_pane(agent.task.id)
     except TmuxorchError as e:
         return Fact("window", f"unknown: {e.message}", "warn")
     if pane is None:
@@ -142,15 +152,16 @@ def _process(label: str, process: ProcessId | None) -> TextLine:
 
 
 def _worktree(agent: Agent) -> TextLine:
-    if os.path.isdir(agent.worktree):
+    if os.path.isdir(agent.task.worktree):
         return Fact("worktree", "there", "good")
     return Fact("worktree", "gone", "bad")
 
 
 def _times(agent: Agent) -> list[TextLine]:
     now = time.time()
-    moments = (("made", agent.created_at), ("started", agent.started_at), ("ended", agent.ended_at),
-               ("active", agent.last_activity_at))  # fmt: skip
+    run = agent.run
+    moments = (("made", agent.task.created_at), ("started", run.started_at),
+               ("ended", run.ended_at), ("active", run.last_activity_at))  # fmt: skip
     return [Fact(word, f"{view.age(now - at)} ago") for word, at in moments if at is not None]
 
 

@@ -103,7 +103,7 @@ class Reader(threading.Thread):
     def _row(self, agent: Agent) -> Row:
         seen = look(self._state_dir, agent)
         state, status = view.state_and_status(agent, seen)
-        return Row(agent, state, status, agent.exit or view.exit_of(seen.ended))
+        return Row(agent, state, status, agent.run.exit or view.exit_of(seen.ended))
 
     def _watcher(self) -> WatcherSeen:
         return self._observe_watcher(self._state_dir)
@@ -125,7 +125,7 @@ class Deaths:
 
     def watch(self, agents: list[Agent]) -> None:
         """Wait for these agents' processes and no others."""
-        wanted = {a.process for a in agents if a.process and a.state is State.RUNNING}
+        wanted = {a.run.process for a in agents if a.run.process and a.state is State.RUNNING}
         for process in self._fds.keys() - wanted:
             self._drop(process)
         for process in wanted - self._fds.keys():

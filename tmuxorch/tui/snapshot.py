@@ -21,7 +21,7 @@ class Row:
 
     @property
     def id(self) -> AgentId:
-        return self.agent.id
+        return self.agent.task.id
 
     @property
     def ended(self) -> bool:

@@ -73,7 +73,7 @@ class Tally(threading.Thread):
 def _sign_of_life(row: Row) -> _Sign:
     """Changes when the agent may have written: its screen, its index or its top directory moved."""
     agent = row.agent
-    return (row.status, agent.last_activity_at, _changed_at(agent.worktree))
+    return (row.status, agent.run.last_activity_at, _changed_at(agent.task.worktree))
 
 
 def _changed_at(path: str) -> float:

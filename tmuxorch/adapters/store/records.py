@@ -9,7 +9,15 @@ from contextlib import contextmanager
 from tmuxorch import paths
 from tmuxorch.adapters.store.database import open_database, roll_back, translated, was_made
 from tmuxorch.adapters.store.past import Past
-from tmuxorch.adapters.store.rows import as_columns, as_text, insertion, read_agent, read_entry
+from tmuxorch.adapters.store.rows import (
+    as_columns,
+    as_text,
+    columns_of_agent,
+    columns_of_entry,
+    insertion,
+    read_agent,
+    read_entry,
+)
 from tmuxorch.errors import NameTaken, StateConflict, StoreDamaged
 from tmuxorch.model import (
     Agent,
@@ -91,14 +99,17 @@ class Store:
 
     def add(self, agent: Agent) -> None:
         """Record a new agent; `NameTaken` if a live one of that repository has its name."""
-        columns = as_columns({name: getattr(agent, name) for name in agent.__match_args__})
+        columns = columns_of_agent(agent)
         try:
             with self._write() as db:
                 db.execute(insertion("agents", columns), list(columns.values()))
-                _record(db, agent, "creating", f"task: {agent.task}" if agent.task else "")
+                _record(
+                    db, agent, "creating", f"task: {agent.task.text}" if agent.task.text else ""
+                )
         except sqlite3.IntegrityError as e:
             raise NameTaken(
-                f"the name {agent.name!r} is taken in {agent.repo}; choose another with -n"
+                f"the name {agent.task.name!r} is taken in {agent.task.repo}; choose another with "
+                "-n"
             ) from e
 
     def swap(
@@ -117,8 +128,9 @@ class Store:
         """
         if agent.damage:
             raise StateConflict(
-                f"the record of {agent.name} cannot be read ({agent.damage}), so nothing was done; "
-                f"its files are in {agent.worktree}"
+                f"the record of {agent.task.name} cannot be read ({agent.damage}), so nothing was "
+                "done; "
+                f"its files are in {agent.task.worktree}"
             )
         expected = list(expect)
         columns = as_columns(changes)
@@ -129,13 +141,15 @@ class Store:
                 changed = db.execute(
                     f"UPDATE agents SET {sets} WHERE id = ? AND state IN ({marks}) AND owner IS ?"
                     " RETURNING *",
-                    [*columns.values(), agent.id, *expected, as_text(agent.owner)],
+                    [*columns.values(), agent.task.id, *expected, as_text(agent.owner)],
                 ).fetchall()
             except sqlite3.IntegrityError as e:  # the one rule a change can break
-                raise NameTaken(f"the name {changes.get('name')!r} is taken in {agent.repo}") from e
+                raise NameTaken(
+                    f"the name {changes.get('name')!r} is taken in {agent.task.repo}"
+                ) from e
             if not changed:
                 raise StateConflict(
-                    f"{agent.name} was changed by another command meanwhile; "
+                    f"{agent.task.name} was changed by another command meanwhile; "
                     "nothing was done, look at `tmuxorch ls` and try again"
                 )
             if what:
@@ -154,7 +168,7 @@ class Store:
                 sets = ", ".join(f"{name} = ?" for name in columns)
                 changed = db.execute(
                     f"UPDATE agents SET {sets} WHERE id = ? AND state = ?",
-                    [*columns.values(), sighting.agent.id, State.RUNNING],
+                    [*columns.values(), sighting.agent.task.id, State.RUNNING],
                 ).rowcount
                 if changed and sighting.why:
                     _record(db, sighting.agent, sighting.what, sighting.why)
@@ -199,7 +213,7 @@ class Store:
         Idempotent: the agent's id is the row's key, so a second burial changes nothing but
         adds where work is that was saved only then.
         """
-        columns = as_columns({name: getattr(entry, name) for name in entry.__match_args__})
+        columns = columns_of_entry(entry)
         with self._write() as db:
             db.execute(
                 insertion("history", columns) + _KEEP_FIRST_BURIAL,
@@ -207,10 +221,10 @@ class Store:
             )
             rows = db.execute(
                 "UPDATE agents SET step = ? WHERE id = ? AND state = ? AND owner IS ? RETURNING *",
-                [step, agent.id, State.REMOVING, as_text(agent.owner)],
+                [step, agent.task.id, State.REMOVING, as_text(agent.owner)],
             ).fetchall()
             if not rows:
-                raise StateConflict(f"{agent.name} is being removed by another command")
+                raise StateConflict(f"{agent.task.name} is being removed by another command")
             _record(db, agent, "removed", f"reason: {entry.reason}")
         return read_agent(rows[0])
 
@@ -219,21 +233,23 @@ class Store:
         with self._write() as db:
             db.execute(
                 "UPDATE agents SET state = ?, status = ?, owner = NULL, step = '' WHERE id = ?",
-                [State.QUARANTINED, Status.QUARANTINED, agent.id],
+                [State.QUARANTINED, Status.QUARANTINED, agent.task.id],
             )
-            db.execute("DELETE FROM history WHERE id = ?", [agent.id])
+            db.execute("DELETE FROM history WHERE id = ?", [agent.task.id])
             _record(db, agent, "quarantined", why)
 
     def keep_branch(self, agent: Agent, why: str) -> None:
         """Note that the branch of a buried agent had to stay after all."""
         with self._write() as db:
-            db.execute("UPDATE history SET branch_kept = 1 WHERE id = ?", [agent.id])
+            db.execute("UPDATE history SET branch_kept = 1 WHERE id = ?", [agent.task.id])
             _record(db, agent, "kept its branch", why)
 
     def forget(self, agent: Agent) -> None:
         """Drop the row of a buried agent: the last step of a removal."""
         with self._write() as db:
-            db.execute("DELETE FROM agents WHERE id = ? AND state = ?", [agent.id, State.REMOVING])
+            db.execute(
+                "DELETE FROM agents WHERE id = ? AND state = ?", [agent.task.id, State.REMOVING]
+            )
 
     # -- history and events ----------------------------------------------------
 
@@ -307,12 +323,19 @@ class Store:
             rows = db.execute(
                 "UPDATE agents SET state = ?, status = ?, stopped = 1, owner = NULL, ended_at = ?"
                 " WHERE id = ? AND state = ? AND owner IS ? RETURNING *",
-                [State.EXITED, Status.DONE, at, agent.id, State.CREATING, as_text(agent.owner)],
+                [
+                    State.EXITED,
+                    Status.DONE,
+                    at,
+                    agent.task.id,
+                    State.CREATING,
+                    as_text(agent.owner),
+                ],
             ).fetchall()
             if not rows:
-                raise StateConflict(f"{agent.name} was changed by another command meanwhile")
-            db.execute("UPDATE history SET restored_at = ? WHERE id = ?", [at, entry.id])
-            _record(db, agent, "restored", f"from {entry.name} ({entry.id})")
+                raise StateConflict(f"{agent.task.name} was changed by another command meanwhile")
+            db.execute("UPDATE history SET restored_at = ? WHERE id = ?", [at, entry.task.id])
+            _record(db, agent, "restored", f"from {entry.task.name} ({entry.task.id})")
         return read_agent(rows[0])
 
     def drop_history(self, agent_id: AgentId) -> None:
@@ -389,7 +412,7 @@ def open_store_for_reading(state_dir: str) -> Store | None:
 
 
 def _record(db: sqlite3.Connection, agent: Agent, what: str, why: str) -> None:
-    _append(db, agent.id, agent.name, what, why)
+    _append(db, agent.task.id, agent.task.name, what, why)
 
 
 def _append(db: sqlite3.Connection, agent_id: str, name: str, what: str, why: str) -> None:

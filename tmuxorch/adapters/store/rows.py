@@ -14,8 +14,10 @@ from tmuxorch.model import (
     Place,
     ProcessId,
     Reason,
+    Run,
     State,
     Status,
+    Task,
     WindowId,
 )
 
@@ -23,6 +25,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from typing import Any
+
+
+# A column that is called otherwise than the field it holds.
+_COLUMN = {"text": "task", "number": "restarts"}
+_TASK = tuple((_COLUMN.get(name, name), name) for name in Task.__match_args__)
+_RUN = tuple((_COLUMN.get(name, name), name) for name in Run.__match_args__)
 
 
 def insertion(table: str, columns: dict[str, Any]) -> str:
@@ -33,6 +41,41 @@ def insertion(table: str, columns: dict[str, Any]) -> str:
 def as_text(value: ProcessId | None) -> str | None:
     """An identity as it stands in a column."""
     return None if value is None else str(value)
+
+
+def values_of(agent: Agent) -> dict[str, Any]:
+    """All values of an agent side by side, by the names of their columns."""
+    values = {**_spread(agent.task, _TASK), **_spread(agent.run, _RUN)}
+    values.update((name, getattr(agent, name)) for name in agent.__match_args__[2:])
+    return values
+
+
+def columns_of_agent(agent: Agent) -> dict[str, Any]:
+    return as_columns(values_of(agent))
+
+
+def columns_of_entry(entry: HistoryEntry) -> dict[str, Any]:
+    values = _spread(entry.task, _TASK)
+    values.update((name, getattr(entry, name)) for name in entry.__match_args__[1:])
+    return as_columns(values)
+
+
+def agent_of(**values: Any) -> Agent:
+    """The agent of values by the names of their columns; those of its task and run are taken."""
+    task, run = Task(**_take(values, _TASK)), Run(**_take(values, _RUN))
+    return Agent(task, run, **values)
+
+
+def entry_of(**values: Any) -> HistoryEntry:
+    return HistoryEntry(Task(**_take(values, _TASK)), **values)
+
+
+def _spread(value: Task | Run, names: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    return {column: getattr(value, name) for column, name in names}
+
+
+def _take(values: dict[str, Any], names: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    return {name: values.pop(column) for column, name in names if column in values}
 
 
 def as_columns(values: dict[str, Any]) -> dict[str, Any]:
@@ -92,21 +135,14 @@ def _damaged(row: sqlite3.Row, why: str) -> Agent:
     def text(name: str) -> str:
         return str(row[name] or "")
 
-    return Agent(
+    names = ("name", "repo", "task", "agent", "branch", "base", "base_commit", "worktree", "socket")
+    return agent_of(
+        **{name: text(name) for name in names},
         id=AgentId(text("id")),
-        name=text("name"),
-        repo=text("repo"),
-        task=text("task"),
-        agent=text("agent"),
         kind=Kind.WORKER,
         state=State.QUARANTINED,
         status=Status.UNKNOWN,
-        branch=text("branch"),
         branch_made=False,
-        base=text("base"),
-        base_commit=text("base_commit"),
-        worktree=text("worktree"),
-        socket=text("socket"),
         created_at=row["created_at"] or 0.0,
         damage=why,
     )
@@ -142,7 +178,7 @@ def _read_agent(row: sqlite3.Row) -> Agent:
         exit=_exit(row),
         place=place,
     )
-    return Agent(**values)
+    return agent_of(**values)
 
 
 def read_entry(row: sqlite3.Row) -> HistoryEntry:
@@ -158,4 +194,4 @@ def read_entry(row: sqlite3.Row) -> HistoryEntry:
         branch_kept=bool(values["branch_kept"]),
         exit=_exit(row),
     )
-    return HistoryEntry(**values)
+    return entry_of(**values)

@@ -86,17 +86,19 @@ def check_agents(ctx: Context, config_of: Callable[[str], Config]) -> Iterator[C
     finally:
         servers.close()
     for agent in agents:
-        cleanup = config_of(agent.repo).cleanup
+        cleanup = config_of(agent.task.repo).cleanup
         policy = Policy(cleanup.dead, cleanup.never_started_s)
-        verdict = decide(agent, seen[agent.id], policy, ctx.clock())
-        there = os.path.isdir(agent.worktree)
-        detail = f"{agent.state}; {facts(seen[agent.id])}, worktree {'there' if there else 'gone'}"
+        verdict = decide(agent, seen[agent.task.id], policy, ctx.clock())
+        there = os.path.isdir(agent.task.worktree)
+        detail = (
+            f"{agent.state}; {facts(seen[agent.task.id])}, worktree {'there' if there else 'gone'}"
+        )
         if agent.damage:
             detail = f"its record cannot be read: {agent.damage}"
         as_recorded = verdict.action in (Action.LEAVE, Action.SHOW) and not agent.damage
         if not as_recorded:
             detail += f"; to do: {verdict.action}"
-        yield Check(agent.name, as_recorded and there, detail)
+        yield Check(agent.task.name, as_recorded and there, detail)
 
 
 def check_orphans(ctx: Context) -> Iterator[Check]:

@@ -60,8 +60,8 @@ def _named_ours(repo: Repo, agents: Sequence[Agent]) -> list[LockFile]:
     found = {lock.path: lock for lock in locks_in(f"{refs}/heads/tmuxorch", below=True)}
     for agent in agents:
         for lock in (
-            *(look_at(f"{refs}/heads/{agent.branch}.lock") if agent.branch_made else ()),
-            *locks_in(f"{refs}/tmuxorch/salvage/{agent.id}", below=True),
+            *(look_at(f"{refs}/heads/{agent.task.branch}.lock") if agent.task.branch_made else ()),
+            *locks_in(f"{refs}/tmuxorch/salvage/{agent.task.id}", below=True),
         ):
             found[lock.path] = lock
     return list(found.values())
@@ -82,7 +82,7 @@ def places_of(repo: Repo, agents: Sequence[Agent]) -> list[str]:
     """Where a git stands that works on the repository."""
     listed = (admin.path for admin in git.list_admins(repo))
     known = {repo.root, repo.common_dir, *(path for path in listed if path)}
-    return [*known, *(agent.worktree for agent in agents)]
+    return [*known, *(agent.task.worktree for agent in agents)]
 
 
 def _end_gits_of(cut: Cut) -> None:

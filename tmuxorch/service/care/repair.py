@@ -19,7 +19,7 @@ from tmuxorch.adapters.store.records import open_store
 from tmuxorch.adapters.system import process_table, procfs
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import StoreDamaged, TmuxorchError
-from tmuxorch.model import Agent, State, Status
+from tmuxorch.model import Agent, Run, State, Status
 from tmuxorch.service.care.repository import mend
 from tmuxorch.service.sweep import git_remains, sweep
 from tmuxorch.service.sweep.orphan import Action, Look
@@ -93,7 +93,7 @@ def rebuild(ctx: Context) -> list[Agent]:
         if (worktree.locked_reason or "").startswith(own) and ctx.store.agent(marked) is None:
             agent = _recollect(look, repo, worktree)
             ctx.store.add(agent)
-            ctx.store.record(agent, "rebuilt", f"{agent.worktree} carries our mark")
+            ctx.store.record(agent, "rebuilt", f"{agent.task.worktree} carries our mark")
             added.append(agent)
     return added
 
@@ -112,38 +112,42 @@ def _recollect(look: Look, repo: Repo, worktree: Worktree) -> Agent:
     """All that the worktree, its run directory, its processes and tmux still tell of an agent."""
     ctx = look.ctx
     agent = adopted(ctx, repo, worktree)
-    directory = ctx.run_dir(agent.id)
+    directory = ctx.run_dir(agent.task.id)
     launch = rundir.read_launch(directory)
     started, ended = _words(directory)
     process, shim = (started.process, started.shim) if started else (None, None)
     pane = None
     with suppress(TmuxorchError):  # the watcher will find the window
-        pane = ctx.tmux().find_pane(agent.id)
+        pane = ctx.tmux().find_pane(agent.task.id)
     if process is None:
-        process, shim = _living(look, agent.id, pane.pid if pane else 0)
+        process, shim = _living(look, agent.task.id, pane.pid if pane else 0)
     runs = process is not None and not isinstance(procfs.observe_process(process), Dead)
     command = launch.argv if launch else ()
-    return replace(
-        agent,
-        name=launch.env.get("TMUXORCH_NAME", agent.name) if launch else agent.name,
-        task=rundir.read_task(directory) or "",
+    task = replace(
+        agent.task,
+        name=launch.env.get("TMUXORCH_NAME", agent.task.name) if launch else agent.task.name,
+        text=rundir.read_task(directory) or "",
         agent=os.path.basename(command[0]) if command else "unknown",
         command=command,
-        state=State.RUNNING if runs else State.EXITED,
-        status=Status.WORKING if runs else Status.DONE,
         branch_made=False,  # nobody knows, so it is never deleted
-        base=_main_branch(repo) or agent.base_commit,
-        reason=None,
-        owner=None,
-        socket=launch.env.get("TMUXORCH_SOCKET", ctx.socket) if launch else ctx.socket,
+        base=_main_branch(repo) or agent.task.base_commit,
+    )
+    run = Run(
+        launch.env.get("TMUXORCH_SOCKET", ctx.socket) if launch else ctx.socket,
+        number=next((word.run for word in (started, ended) if word and word.run), 0),
         place=pane.place if pane is not None else None,
         process=process,
         shim=shim,
         exit=None if runs or ended is None else ended.exit,
         stopped=not runs,
-        restarts=next((word.run for word in (started, ended) if word and word.run), 0),
         started_at=started.at if started else None,
         ended_at=None if runs else ctx.clock(),
+    )
+    return Agent(
+        task,
+        run,
+        state=State.RUNNING if runs else State.EXITED,
+        status=Status.WORKING if runs else Status.DONE,
     )
 
 

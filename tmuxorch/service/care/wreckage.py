@@ -68,11 +68,11 @@ def observe(ctx: Context, repo: Repo, agents: Sequence[Agent]) -> list[Wreck]:
     """All that are not whole; `agents` are the recorded ones of this repository."""
     listed = list_admins(repo)
     leads_to = {admin.path for admin in listed if admin.path}
-    homeless = [agent for agent in agents if canonical(agent.worktree) not in leads_to]
+    homeless = [agent for agent in agents if canonical(agent.task.worktree) not in leads_to]
     found = []
     for admin in listed:
         agent = _agent_of(ctx, admin, agents, homeless)
-        lost = agent is not None and (_lost_its_mark(admin) or _is_empty_link(agent.worktree))
+        lost = agent is not None and (_lost_its_mark(admin) or _is_empty_link(agent.task.worktree))
         if admin.flaws or lost:
             found.append(_judged(ctx, admin, agent))
     return found
@@ -85,13 +85,13 @@ def _agent_of(
     if admin.locked and admin.locked != HALF_MADE:
         return next((a for a in agents if ctx.lock_reason(a) == admin.locked), None)
     if admin.path:
-        return next((a for a in agents if canonical(a.worktree) == admin.path), None)
+        return next((a for a in agents if canonical(a.task.worktree) == admin.path), None)
     # git adds a number where the name is taken.
     return next(
         (
             agent
             for agent in homeless
-            if re.fullmatch(re.escape(os.path.basename(agent.worktree)) + r"\d*", admin.name)
+            if re.fullmatch(re.escape(os.path.basename(agent.task.worktree)) + r"\d*", admin.name)
         ),
         None,
     )
@@ -118,7 +118,9 @@ def _is_empty_link(worktree: str) -> bool:
 def _judged(ctx: Context, admin: Admin, agent: Agent | None) -> Wreck:
     if agent is not None:
         under_way = agent.state in (State.CREATING, State.REMOVING)
-        is_nowhere = not _holds_anything(agent.worktree) and not places.is_set_aside(ctx, agent)
+        is_nowhere = not _holds_anything(agent.task.worktree) and not places.is_set_aside(
+            ctx, agent
+        )
         remedy = Remedy.DROP if under_way and is_nowhere else Remedy.FINISH
         return Wreck(admin, remedy, agent, ctx.lock_reason(agent))
     own = f"{OURS}{ctx.store.id}:"
@@ -168,7 +170,7 @@ def mend(ctx: Context, repo: Repo, agents: Sequence[Agent]) -> None:
 
 def _mend_one(repo: Repo, wreck: Wreck) -> None:
     admin = wreck.admin
-    path = wreck.agent.worktree if wreck.agent is not None else admin.path
+    path = wreck.agent.task.worktree if wreck.agent is not None else admin.path
     if wreck.remedy is Remedy.DROP:
         admins.drop(admin.directory)
         if path and not _holds_anything(path):
@@ -192,21 +194,21 @@ def _head(repo: Repo, admin: Admin, agent: Agent | None) -> str:
     last = next((oid for oid in _logged(admin.directory, "HEAD") if _commit(repo, oid)), None)
     if agent is None:
         return last or _commit(repo, "HEAD") or "0" * 40
-    on_branch = last is None or last == git.branch_commit(repo, agent.branch)
-    return f"ref: refs/heads/{agent.branch}" if on_branch or last is None else last
+    on_branch = last is None or last == git.branch_commit(repo, agent.task.branch)
+    return f"ref: refs/heads/{agent.task.branch}" if on_branch or last is None else last
 
 
 def _mend_branch(ctx: Context, repo: Repo, agent: Agent) -> None:
     """A branch's file that a power cut emptied gets back what its log says, or its base."""
-    ref = f"refs/heads/{agent.branch}"
+    ref = f"refs/heads/{agent.task.branch}"
     path = os.path.join(repo.common_dir, ref)
-    if not agent.branch_made or read_start(path) != "":
+    if not agent.task.branch_made or read_start(path) != "":
         return
-    known = (*_logged(repo.common_dir, ref), agent.base_commit)
+    known = (*_logged(repo.common_dir, ref), agent.task.base_commit)
     commit = next((oid for oid in known if _commit(repo, oid)), None)
     if commit is not None:
         admins.write_whole(path, f"{commit}\n")
-        ctx.store.record(agent, f"gave {agent.branch} back its commit", f"{path} was empty")
+        ctx.store.record(agent, f"gave {agent.task.branch} back its commit", f"{path} was empty")
 
 
 def _logged(own: str, ref: str) -> Iterator[str]:

@@ -36,17 +36,17 @@ class Doing:
 
     def observe(self, agent: Agent, pane: Pane, servers: Servers) -> Status:
         """What it does; one whose screen cannot be read does what it did."""
-        self._seen.add(agent.id)
+        self._seen.add(agent.task.id)
         self._moments.look(self._clock(), time.monotonic())
-        drawn_at = self._moments.place((agent.id, "drawn"), pane.activity_at)
+        drawn_at = self._moments.place((agent.task.id, "drawn"), pane.activity_at)
         reported_at = None
-        if agent.reported_at is not None:
-            reported_at = self._moments.place((agent.id, "reported"), agent.reported_at)
+        if agent.run.reported_at is not None:
+            reported_at = self._moments.place((agent.task.id, "reported"), agent.run.reported_at)
         try:
             screen = self._screen(agent, pane, servers, drawn_at)
         except TmuxorchError:
             return agent.status
-        said = settle_status(agent.reported, reported_at, screen, drawn_at)
+        said = settle_status(agent.run.reported, reported_at, screen, drawn_at)
         if said is not None:
             return said
         return Status.WORKING if self._moments.now - drawn_at <= WORKING_S else Status.IDLE
@@ -59,14 +59,14 @@ class Doing:
         self._seen &= known
 
     def _screen(self, agent: Agent, pane: Pane, servers: Servers, drawn_at: float) -> Status | None:
-        profile = self._config_of(agent.repo).agents.get(agent.agent)
+        profile = self._config_of(agent.task.repo).agents.get(agent.task.agent)
         if profile is None or not (profile.busy or profile.waiting or profile.ready):
             return None
-        stamp, read_at, status = self._read.get(agent.id, (None, 0.0, None))
+        stamp, read_at, status = self._read.get(agent.task.id, (None, 0.0, None))
         if stamp == pane.activity_at and read_at > drawn_at + SAME_SECOND_S:
             return status
         now = self._moments.now
         lines = servers.capture(pane.place.socket, pane.place.pane).splitlines()
         status = read_status(profile, lines)
-        self._read[agent.id] = pane.activity_at, now, status
+        self._read[agent.task.id] = pane.activity_at, now, status
         return status

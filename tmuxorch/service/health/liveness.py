@@ -22,31 +22,31 @@ if TYPE_CHECKING:
 
 def look(state_dir: str, agent: Agent) -> Glance:
     """A fresh look at a recorded process and, if it is dead, at how it ended."""
-    if agent.state is not State.RUNNING or agent.process is None or agent.damage:
+    if agent.state is not State.RUNNING or agent.run.process is None or agent.damage:
         return Glance()
-    process = procfs.observe_process(agent.process)
+    process = procfs.observe_process(agent.run.process)
     if not isinstance(process, Dead):
         return Glance(process)
     ended = read_exit(state_dir, agent)
     # After its word was read: a shim that is there now had no reason to go when it wrote it.
-    server = agent.place.server if agent.place else None
-    return Glance(process, _fact(agent.shim), _fact(server), ended)
+    server = agent.run.place.server if agent.run.place else None
+    return Glance(process, _fact(agent.run.shim), _fact(server), ended)
 
 
 def read_exit(state_dir: str, agent: Agent) -> Ended | Unknown | None:
     """The shim's word about the end of the present run."""
     from tmuxorch.adapters.store import rundir
 
-    directory = rundir.run_dir(state_dir, agent.id)
-    return _read(directory, "exit", lambda: rundir.read_exit(directory, run=agent.restarts))
+    directory = rundir.run_dir(state_dir, agent.task.id)
+    return _read(directory, "exit", lambda: rundir.read_exit(directory, run=agent.run.number))
 
 
 def read_started(state_dir: str, agent: Agent) -> Started | Unknown | None:
     """The shim's word about the start of the present run."""
     from tmuxorch.adapters.store import rundir
 
-    directory = rundir.run_dir(state_dir, agent.id)
-    return _read(directory, "started", lambda: rundir.read_started(directory, run=agent.restarts))
+    directory = rundir.run_dir(state_dir, agent.task.id)
+    return _read(directory, "started", lambda: rundir.read_started(directory, run=agent.run.number))
 
 
 def _read(directory: str, name: str, read: Callable[[], Word | None]) -> Word | Unknown | None:

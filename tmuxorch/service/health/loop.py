@@ -115,29 +115,31 @@ class Health:
             return 0
         agents = self._agents()
         if only is not None:
-            agents = [agent for agent in agents if agent.id in only]
+            agents = [agent for agent in agents if agent.task.id in only]
         seen = self._observer.observe(agents, everything=only is None)
         for agent in agents:
-            if agent.owner == self._me and not self._hands.are_busy(agent.id):
+            if agent.owner == self._me and not self._hands.are_busy(agent.task.id):
                 failed = Dead("the watcher's own attempt was given up")
-                seen[agent.id] = replace(seen[agent.id], owner=failed)
+                seen[agent.task.id] = replace(seen[agent.task.id], owner=failed)
         now = self.ctx.clock()
-        judged = [(a, seen[a.id], self._decide(a, seen[a.id], now)) for a in agents]
+        judged = [(a, seen[a.task.id], self._decide(a, seen[a.task.id], now)) for a in agents]
         self._note_alive(agents, seen, whole=only is None)
         if only is None:
-            self._forget_all_but({agent.id for agent in agents})
+            self._forget_all_but({agent.task.id for agent in agents})
         self._show(judged)
         done = self._want_stakes(agents)
-        self.unsure = {a.id for a, _, v in judged if v.action is Action.LOOK_AGAIN}
+        self.unsure = {a.task.id for a, _, v in judged if v.action is Action.LOOK_AGAIN}
         again = set(self.unsure)
         for agent, observation, verdict in judged:
             if verdict.action in _QUICK and self._do_quickly(agent, observation, verdict):
                 done += 1
-                again.add(agent.id)  # its new state has a verdict of its own
+                again.add(agent.task.id)  # its new state has a verdict of its own
             elif verdict.action in _SLOW:
                 done += self._do_beside(agent, verdict)
-        restarts = {a.id: a.restart_at - now for a in agents if a.restart_at and a.restart_at > now}
-        self._plan_next({a.id for a in agents}, again, restarts)
+        restarts = {
+            a.task.id: a.restart_at - now for a in agents if a.restart_at and a.restart_at > now
+        }
+        self._plan_next({a.task.id for a in agents}, again, restarts)
         return done
 
     def _plan_next(
@@ -190,18 +192,21 @@ class Health:
     def _note_alive(
         self, agents: Sequence[Agent], seen: dict[AgentId, Observation], *, whole: bool
     ) -> None:
-        looked = {agent.id for agent in agents}
+        looked = {agent.task.id for agent in agents}
         keep: dict[ProcessId, AgentId | None] = {}
         if not whole:
             keep = {p: a for p, a in self.alive.items() if a is None or a not in looked}
         for agent in agents:
             if agent.state is not State.RUNNING:
                 continue
-            if agent.process is not None and isinstance(seen[agent.id].process, Alive):
-                keep[agent.process] = agent.id
-                if isinstance(seen[agent.id].window, WindowSeen) and agent.shim is not None:
-                    keep[agent.shim] = agent.id
-        servers = {agent.place.server for agent in agents if agent.place is not None}
+            if agent.run.process is not None and isinstance(seen[agent.task.id].process, Alive):
+                keep[agent.run.process] = agent.task.id
+                if (
+                    isinstance(seen[agent.task.id].window, WindowSeen)
+                    and agent.run.shim is not None
+                ):
+                    keep[agent.run.shim] = agent.task.id
+        servers = {agent.run.place.server for agent in agents if agent.run.place is not None}
         keep |= {s: None for s in servers if isinstance(procfs.observe_process(s), Alive)}
         self.alive = keep
 
@@ -213,7 +218,7 @@ class Health:
 
     def _decide(self, agent: Agent, seen: Observation, now: float) -> Verdict:
         try:
-            cleanup = self.settings.of(agent.repo).cleanup
+            cleanup = self.settings.of(agent.task.repo).cleanup
             return decide(agent, seen, Policy(cleanup.dead, cleanup.never_started_s), now)
         except Exception as e:  # noqa: BLE001 -- the watcher's border: an odd agent is left, alone
             return Verdict(Action.LEAVE, f"judging it failed: {e!r}")
@@ -225,23 +230,25 @@ class Health:
         """
         now, begun = time.monotonic(), 0
         for agent in agents:
-            ended_at, looked_at = self._stakes_at.get(agent.id, (None, -STAKE_AGAIN_S))
+            ended_at, looked_at = self._stakes_at.get(agent.task.id, (None, -STAKE_AGAIN_S))
             awaits = self._awaits_judgement(agent)
-            if not awaits or ended_at != agent.ended_at:
-                self._stakes.pop(agent.id, None)
+            if not awaits or ended_at != agent.run.ended_at:
+                self._stakes.pop(agent.task.id, None)
                 looked_at = -STAKE_AGAIN_S
             due = awaits and now - looked_at >= STAKE_AGAIN_S
-            if due and self._hands.begin(agent.id, partial(self._find_stake, agent)):
-                self._stakes_at[agent.id] = agent.ended_at, now
+            if due and self._hands.begin(agent.task.id, partial(self._find_stake, agent)):
+                self._stakes_at[agent.task.id] = agent.run.ended_at, now
                 begun += 1
         return begun
 
     def _awaits_judgement(self, agent: Agent) -> bool:
-        is_over = agent.state is State.EXITED and not agent.stopped and agent.kind is Kind.WORKER
-        return is_over and self.settings.of(agent.repo).cleanup.dead is not DeadPolicy.NEVER
+        is_over = (
+            agent.state is State.EXITED and not agent.run.stopped and agent.task.kind is Kind.WORKER
+        )
+        return is_over and self.settings.of(agent.task.repo).cleanup.dead is not DeadPolicy.NEVER
 
     def _find_stake(self, agent: Agent) -> None:
-        found = self._stakes[agent.id] = observe_stake(agent)
+        found = self._stakes[agent.task.id] = observe_stake(agent)
         if isinstance(found, AtStake) and found.odd:
             self._record_odd(agent, "; ".join(found.odd))
 
@@ -249,7 +256,7 @@ class Health:
         """Say once, for `why NAME`, what keeps every automatic step off the agent."""
         ctx = self._open_context()
         try:
-            told = {(event.what, event.why) for event in ctx.store.events(agent_id=agent.id)}
+            told = {(event.what, event.why) for event in ctx.store.events(agent_id=agent.task.id)}
             if ("kept for review", why) not in told:
                 ctx.store.record(agent, "kept for review", why)
                 self._tell(agent, "kept for review", why)
@@ -267,16 +274,16 @@ class Health:
                 self._tell(sighting.agent, sighting.what, sighting.why)
 
     def _do_quickly(self, agent: Agent, seen: Observation, verdict: Verdict) -> bool:
-        if self._hands.put_off(agent.id):
+        if self._hands.put_off(agent.task.id):
             return False
         try:
-            verdicts.do_quickly(self.ctx, self.settings.of(agent.repo), agent, seen, verdict)
+            verdicts.do_quickly(self.ctx, self.settings.of(agent.task.repo), agent, seen, verdict)
         except StateConflict:
             return False  # a person's command was quicker, and knows better
         except (TmuxorchError, OSError):
             raise  # the store fails, and not only for this one
         except Exception as e:  # noqa: BLE001 -- the watcher's border: the others are still recorded
-            self._hands.note_failure(agent.id)
+            self._hands.note_failure(agent.task.id)
             self._tell(agent, f"could not {verdict.action}", str(e))
             self.on_bug(e)
             return False
@@ -284,10 +291,10 @@ class Health:
         return True
 
     def _do_beside(self, agent: Agent, verdict: Verdict) -> int:
-        config = self.settings.of(agent.repo)
-        if self._hands.put_off(agent.id):
+        config = self.settings.of(agent.task.repo)
+        if self._hands.put_off(agent.task.id):
             return 0
-        self._hands.begin(agent.id, partial(self._do_slowly, config, agent, verdict))
+        self._hands.begin(agent.task.id, partial(self._do_slowly, config, agent, verdict))
         return 1  # begun, or waiting for what is being done with the agent already
 
     def _do_slowly(self, config: Config, agent: Agent, verdict: Verdict) -> None:
@@ -305,7 +312,7 @@ class Health:
         self._tell(agent, _DONE[verdict.action], verdict.why)
 
     def _tell(self, agent: Agent, what: str, why: str) -> None:
-        self.tell(Deed(agent.id, agent.name, what, why))
+        self.tell(Deed(agent.task.id, agent.task.name, what, why))
 
     def sweep(self) -> None:
         """Clear away what cannot hold work, beside the loop."""

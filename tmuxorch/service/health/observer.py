@@ -62,21 +62,25 @@ class Observer:
         was given after the deaths that it is judged with. Each agent's look fails alone.
         """
         watched = [a for a in agents if a.state in _WATCHED and not a.damage]
-        processes = {a.id: self._process(a) for a in watched}
+        processes = {a.task.id: self._process(a) for a in watched}
         answers: dict[str, Answer | Unknown] = {}
-        for socket in {a.socket for a in watched}:
-            there = [a.id for a in watched if a.socket == socket]
+        for socket in {a.run.socket for a in watched}:
+            there = [a.task.id for a in watched if a.run.socket == socket]
             answers[socket] = self._ask(socket, there, everything=everything)
         if everything:
-            known = {a.id for a in agents}
+            known = {a.task.id for a in agents}
             self.doing.forget_all_but(known)
             for memory in (self._missed, self._dead_since, self._waiting_since):
                 for stale in memory.keys() - known:
                     del memory[stale]
-        seen = {a.id: self._try(a, processes[a.id], answers[a.socket]) for a in watched}
+        seen = {
+            a.task.id: self._try(a, processes[a.task.id], answers[a.run.socket]) for a in watched
+        }
         for agent in agents:
-            if agent.id not in seen:
-                seen[agent.id] = Observation(Unknown("not looked at"), owner=_fact(agent.owner))
+            if agent.task.id not in seen:
+                seen[agent.task.id] = Observation(
+                    Unknown("not looked at"), owner=_fact(agent.owner)
+                )
         return seen
 
     def _ask(self, socket: str, there: list[AgentId], *, everything: bool) -> Answer | Unknown:
@@ -110,16 +114,16 @@ class Observer:
             window=window,
             process=process,
             # Of use only once the agent is dead; its own end is an event, not a fact to act on.
-            shim=None if isinstance(process, Alive) else _fact(agent.shim),
+            shim=None if isinstance(process, Alive) else _fact(agent.run.shim),
             owner=_fact(agent.owner),
             started=started,
             ended=ended,
-            stake=self.stakes.get(agent.id),
+            stake=self.stakes.get(agent.task.id),
             doing=self.doing.observe(agent, pane, self.servers)
             if pane is not None and is_its_own and isinstance(process, Alive)
             else agent.status,
-            dead_for_s=_span_s(self._dead_since, agent.id, isinstance(process, Dead)),
-            waiting_s=_span_s(self._waiting_since, agent.id, is_waiting),
+            dead_for_s=_span_s(self._dead_since, agent.task.id, isinstance(process, Dead)),
+            waiting_s=_span_s(self._waiting_since, agent.task.id, is_waiting),
             held_for_s=procfs.age_s(pane.pid) if is_waiting and pane is not None else None,
         )
 
@@ -135,22 +139,22 @@ class Observer:
             return None
         if process is None:
             return said
-        if pane is None or agent.shim is None or pane.pid == agent.shim.pid:
+        if pane is None or agent.run.shim is None or pane.pid == agent.run.shim.pid:
             return None
         respawned = pane.pid == said.shim.pid and isinstance(_fact(said.shim), Alive)
         return said if respawned and isinstance(_fact(said.process), Alive) else None
 
     def _process(self, agent: Agent) -> ProcessFact | None:
         """What is seen of it, or was once, where it could be seen."""
-        fact = _fact(agent.process)
+        fact = _fact(agent.run.process)
         if agent.state is State.EXITED and isinstance(fact, Unknown):
-            directory = rundir.run_dir(self.state_dir, agent.id)
-            if rundir.is_over(directory, run=agent.restarts):
+            directory = rundir.run_dir(self.state_dir, agent.task.id)
+            if rundir.is_over(directory, run=agent.run.number):
                 return Dead("it was seen dead where it ran")
         return fact
 
     def _window(self, agent: Agent, answer: Answer | Unknown, pane: Pane | None) -> WindowFact:
-        recorded = agent.place.server if agent.place else None
+        recorded = agent.run.place.server if agent.run.place else None
         if recorded is not None and not _is_answering(recorded, answer):
             match procfs.observe_process(recorded):
                 case Dead(how):
@@ -160,11 +164,11 @@ class Observer:
         if isinstance(answer, Unknown):
             return answer
         if pane is not None:
-            self._missed.pop(agent.id, None)
-            held = is_held(pane, agent.shim, rundir.run_dir(self.state_dir, agent.id))
+            self._missed.pop(agent.task.id, None)
+            held = is_held(pane, agent.run.shim, rundir.run_dir(self.state_dir, agent.task.id))
             return WindowSeen(pane.place, held, pane.panes_in_window - 1, pane.activity_at)
-        self._missed[agent.id] = self._missed.get(agent.id, 0) + 1
-        return WindowMissed() if self._missed[agent.id] < 2 else WindowGone()
+        self._missed[agent.task.id] = self._missed.get(agent.task.id, 0) + 1
+        return WindowMissed() if self._missed[agent.task.id] < 2 else WindowGone()
 
 
 def _span_s(since: dict[AgentId, float], agent_id: AgentId, is_so: bool) -> float:
@@ -186,7 +190,7 @@ def _fact(process: ProcessId | None) -> ProcessFact | None:
 
 def _pane(agent: Agent, answer: Answer | Unknown) -> Pane | None:
     """The agent's pane; where its window is linked into several sessions, the recorded one."""
-    found = [] if isinstance(answer, Unknown) else answer.panes.get(agent.id, [])
+    found = [] if isinstance(answer, Unknown) else answer.panes.get(agent.task.id, [])
     if len(found) > 1:
-        found = [pane for pane in found if pane.place == agent.place] or found
+        found = [pane for pane in found if pane.place == agent.run.place] or found
     return found[0] if found else None

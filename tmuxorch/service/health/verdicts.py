@@ -83,7 +83,7 @@ def _ending(
         "exit": exit_of(seen.ended),
         "ended_at": ended_at,
     }
-    if agent.kind is Kind.PERSISTENT and not agent.stopped:
+    if agent.task.kind is Kind.PERSISTENT and not agent.run.stopped:
         lived_s = seen.ended.lived_s if isinstance(seen.ended, Ended) else None
         changes |= _restart_plan(config, agent, ended_at, lived_s)
     return changes
@@ -94,7 +94,7 @@ def _restart_plan(
 ) -> dict[str, Any]:
     limits = config.restart
     if lived_s is None:
-        lived_s = died_at - (agent.started_at or died_at)
+        lived_s = died_at - (agent.run.started_at or died_at)
     plan = plan_restart(
         agent.deaths,
         lived_s=lived_s,
@@ -114,11 +114,11 @@ def _restart_plan(
 
 def do_slowly(ctx: Context, config: Config, agent: Agent, verdict: Verdict) -> None:
     """CLOSE, RESTART or REMOVE, unless somebody else was quicker."""
-    now = ctx.store.agent(agent.id)
-    if now is None or (now.state, now.owner, now.process) != (
+    now = ctx.store.agent(agent.task.id)
+    if now is None or (now.state, now.owner, now.run.process) != (
         agent.state,
         agent.owner,
-        agent.process,
+        agent.run.process,
     ):
         return
     match verdict.action:
@@ -134,20 +134,20 @@ def _close(ctx: Context, config: Config, agent: Agent) -> None:
     removal.save_screen(ctx, agent)
     removal.end(ctx, agent, config.cleanup.grace_s)
     ctx.store.record(agent, "closed its window", "its last screen is kept")
-    profile = config.agents.get(agent.agent)
-    screen = rundir.read_screen(ctx.run_dir(agent.id)) or ""
-    if agent.conversation and agent.restarts and running.says_resume_failed(profile, screen):
+    profile = config.agents.get(agent.task.agent)
+    screen = rundir.read_screen(ctx.run_dir(agent.task.id)) or ""
+    if agent.task.conversation and agent.run.number and running.says_resume_failed(profile, screen):
         running.forget_conversation(ctx, agent)
 
 
 def _restart(ctx: Context, config: Config, agent: Agent) -> None:
     """Start a persistent agent again; a start that fails is one more death."""
     try:
-        running.restart(replace(ctx, socket=agent.socket), config, agent, fresh=False)
+        running.restart(replace(ctx, socket=agent.run.socket), config, agent, fresh=False)
     except StateConflict:
         raise
     except TmuxorchError as e:
-        after = ctx.store.agent(agent.id)
+        after = ctx.store.agent(agent.task.id)
         if after is None or after.state is not State.EXITED:
             raise
         ctx.store.swap(

@@ -71,13 +71,13 @@ def merge(
     way is found before anything changes.
     """
     if agent.state in (State.CREATING, State.REMOVING):
-        raise CannotMerge(f"{agent.name} is {agent.state}; nothing was merged")
-    repo = git.find_repo(agent.repo)
-    with repo_lock(ctx, agent.repo):
+        raise CannotMerge(f"{agent.task.name} is {agent.state}; nothing was merged")
+    repo = git.find_repo(agent.task.repo)
+    with repo_lock(ctx, agent.task.repo):
         base, before = _target(repo, agent, into)
         _check_committed(agent, commit=commit)
-        if commit and os.path.isdir(agent.worktree):
-            worktree = find_checkout(repo, agent.worktree)
+        if commit and os.path.isdir(agent.task.worktree):
+            worktree = find_checkout(repo, agent.task.worktree)
             if git.observe_status(worktree).entries:
                 _check_possible(ctx, repo, agent, how, base, before)
                 merges.commit_everything(worktree, message or _title(agent))
@@ -93,15 +93,16 @@ def merge(
 
 def check_nothing_else_at_stake(done: Merged) -> None:
     """`WorkAtStake` if removing the worker would take more than what was merged."""
-    agent, repo = done.agent, git.find_repo(done.agent.repo)
+    agent, repo = done.agent, git.find_repo(done.agent.task.repo)
     if _work(repo, agent) != done.head:
-        raise WorkAtStake(f"{agent.name} was kept: it has made new commits since the merge")
+        raise WorkAtStake(f"{agent.task.name} was kept: it has made new commits since the merge")
     stake = removal.observe_stake(agent)
     rest = [] if stake is None else describe(replace(stake, commits=()))
     if rest:
         raise WorkAtStake(
-            f"{agent.name} was kept, because it holds more than was merged; look at it, or save "
-            f"and remove it with `tmuxorch rm -y {agent.name}`\n  " + "\n  ".join(rest)
+            f"{agent.task.name} was kept, because it holds more than was merged; look at it, or "
+            "save "
+            f"and remove it with `tmuxorch rm -y {agent.task.name}`\n  " + "\n  ".join(rest)
         )
 
 
@@ -110,18 +111,18 @@ def check_nothing_else_at_stake(done: Merged) -> None:
 
 def _target(repo: Repo, agent: Agent, into: str | None) -> tuple[str, str]:
     """The branch to merge into and where it is."""
-    base = into or agent.base
+    base = into or agent.task.base
     before = git.branch_commit(repo, base)
-    if before is not None and base != agent.branch:
+    if before is not None and base != agent.task.branch:
         return base, before
-    if base == agent.branch:
+    if base == agent.task.branch:
         what = f"{base} is its own branch"
     elif into is not None:
         what = f"there is no local branch {base} in {repo.root}"
     else:
         what = f"its base {base} is not a local branch of {repo.root}"
     raise CannotMerge(
-        f"{agent.name} was not merged: {what}; choose a branch to merge into with --into"
+        f"{agent.task.name} was not merged: {what}; choose a branch to merge into with --into"
     )
 
 
@@ -132,18 +133,20 @@ def _check_committed(agent: Agent, *, commit: bool) -> None:
         return
     if stake.operation:
         raise CannotMerge(
-            f"{agent.name} was not merged: a {stake.operation} in {agent.worktree} is not "
+            f"{agent.task.name} was not merged: a {stake.operation} in {agent.task.worktree} is "
+            "not "
             "finished; finish or abort it first"
         )
     loose = _uncommitted(stake)
-    if not os.path.isdir(agent.worktree):
+    if not os.path.isdir(agent.task.worktree):
         loose = replace(loose, odd=())  # its commits are all there is to merge
     if commit:
         loose = replace(loose, staged=(), unstaged=(), untracked=())
     if lines := describe(loose):
         hint = "" if commit else ", or do it with --commit"
         raise CannotMerge(
-            f"{agent.name} was not merged, because not all of its work is committed; tell it to "
+            f"{agent.task.name} was not merged, because not all of its work is committed; tell it "
+            "to "
             f"commit{hint}\n  " + "\n  ".join(lines)
         )
 
@@ -155,21 +158,23 @@ def _uncommitted(stake: Stake) -> Stake:
 
 def _work(repo: Repo, agent: Agent) -> str:
     """The commit that holds all of the worker's commits, on its branch or wherever it went on."""
-    tip = git.branch_commit(repo, agent.branch)
+    tip = git.branch_commit(repo, agent.task.branch)
     head = None
-    if os.path.isdir(agent.worktree):
-        head, _ = head_of(find_checkout(repo, agent.worktree).own)
+    if os.path.isdir(agent.task.worktree):
+        head, _ = head_of(find_checkout(repo, agent.task.worktree).own)
     if head is None or head == tip:
         if tip is None:
             raise CannotMerge(
-                f"{agent.name} was not merged: its branch {agent.branch} is gone, and so is its "
+                f"{agent.task.name} was not merged: its branch {agent.task.branch} is gone, and so "
+                "is its "
                 "worktree"
             )
         return tip
     if tip is not None and not merges.is_ancestor(repo, tip, head):
         raise CannotMerge(
-            f"{agent.name} was not merged: {agent.worktree} is at {head[:10]}, which lacks commits "
-            f"of its branch {agent.branch}; check out there what is to be merged"
+            f"{agent.task.name} was not merged: {agent.task.worktree} is at {head[:10]}, which "
+            "lacks commits "
+            f"of its branch {agent.task.branch}; check out there what is to be merged"
         )
     return head
 
@@ -192,13 +197,13 @@ def _check_possible(
 
 def _check_related(repo: Repo, agent: Agent, base: str, before: str, head: str) -> None:
     if not merges.share_history(repo, before, head):
-        raise CannotMerge(f"{agent.name} was not merged: it shares no history with {base}")
+        raise CannotMerge(f"{agent.task.name} was not merged: it shares no history with {base}")
 
 
 def _check_settings(agent: Agent, base: str, settings: MergeSettings) -> None:
     if settings.fast_forward == "only":
         raise CannotMerge(
-            f"{agent.name} was not merged: {base} has moved on and merge.ff allows no merge "
+            f"{agent.task.name} was not merged: {base} has moved on and merge.ff allows no merge "
             "commit; use --rebase or --squash"
         )
 
@@ -241,7 +246,7 @@ def _conflict(agent: Agent, base: str, conflict: MergeConflict) -> MergeConflict
     more = [f"and {len(names) - FILES_SHOWN} more"] if len(names) > FILES_SHOWN else []
     lines = "\n  ".join([*names[:FILES_SHOWN], *more])
     return MergeConflict(
-        f"{agent.name} conflicts with {base}, so {base} was left as it is; tell it to merge "
+        f"{agent.task.name} conflicts with {base}, so {base} was left as it is; tell it to merge "
         f"{base} into its branch and to resolve:\n  {lines}",
         files=conflict.files,
     )
@@ -253,7 +258,7 @@ def _message(
     if message:
         return message.rstrip("\n").encode() + b"\n"
     if how is How.MERGE:
-        return f"Merge branch '{agent.branch}'\n\n{_title(agent)}\n".encode()
+        return f"Merge branch '{agent.task.branch}'\n\n{_title(agent)}\n".encode()
     if len(commits) == 1:
         return merges.read_message(repo, commits[0].oid).rstrip(b"\n") + b"\n"
     listed = "\n".join(f"* {commit.title}" for commit in commits)
@@ -262,7 +267,7 @@ def _message(
 
 def _title(agent: Agent) -> str:
     """The task's first line, short enough for a commit's title; its name if it has none."""
-    title = agent.task.strip().partition("\n")[0].strip() or agent.name
+    title = agent.task.text.strip().partition("\n")[0].strip() or agent.task.name
     return title if len(title) <= TITLE_MAX else title[: TITLE_MAX - 1].rstrip() + "…"
 
 
@@ -275,19 +280,19 @@ def _advance(ctx: Context, repo: Repo, done: Merged) -> None:
     ctx.checkpoint("merge:built")
     try:
         if checkout is None:
-            why = f"merge {done.agent.branch}: {done.how} by tmuxorch"
+            why = f"merge {done.agent.task.branch}: {done.how} by tmuxorch"
             merges.move_branch(repo, done.base, done.after, expected=done.before, why=why)
         else:
             merges.forward_checkout(checkout, done.base, done.after)
     except GitFailed as failure:
-        raise CannotMerge(f"{done.agent.name} was not merged: {failure.message}") from failure
+        raise CannotMerge(f"{done.agent.task.name} was not merged: {failure.message}") from failure
     if git.branch_commit(repo, done.base) != done.after:
         raise GitFailed(f"{done.base} was moved by somebody else meanwhile; look at its log")
 
 
 def _find_checkout(ctx: Context, repo: Repo, agent: Agent, base: str) -> str | None:
     """Where the base branch is checked out, if that may be brought forward."""
-    name = agent.name
+    name = agent.task.name
     found = merges.observe_checkouts(repo, base)
     if not found:
         return None
@@ -305,10 +310,11 @@ def _find_checkout(ctx: Context, repo: Repo, agent: Agent, base: str) -> str | N
             f"{name} was not merged: {base} is checked out in {path}, which is missing; if it is "
             "gone for good, `git worktree prune` makes git forget it"
         )
-    for other in ctx.store.agents(repo=agent.repo):
-        if other.worktree == path and other.state is State.RUNNING:
+    for other in ctx.store.agents(repo=agent.task.repo):
+        if other.task.worktree == path and other.state is State.RUNNING:
             raise CannotMerge(
-                f"{name} was not merged: {base} is checked out by the running agent {other.name}; "
-                f"stop it first with `tmuxorch stop {other.name}`"
+                f"{name} was not merged: {base} is checked out by the running agent "
+                f"{other.task.name}; "
+                f"stop it first with `tmuxorch stop {other.task.name}`"
             )
     return path

@@ -56,8 +56,8 @@ def take(ctx: Context, repo: Repo, agent: Agent, cap_bytes: int) -> Taken:
     """
     place = places.of_save(ctx, agent)
     if saves.is_final(place):
-        return Taken(salvage.saved_in(agent.id, place), None, ())
-    with repo_lock(ctx, agent.repo):
+        return Taken(salvage.saved_in(agent.task.id, place), None, ())
+    with repo_lock(ctx, agent.task.repo):
         _set_aside(ctx, repo, agent, place)
     try:
         ctx.checkpoint("remove:moved")
@@ -73,10 +73,12 @@ def count_work(repo: Repo, agent: Agent, taken: Taken, place: str) -> WorkStats 
     work = taken.work
     if work is None or work.found is None:
         return None
-    if work.stake.empty and work.head == agent.base_commit:
+    if work.stake.empty and work.head == agent.task.base_commit:
         return WorkStats(work.head, 0, 0, 0, 0)
     try:
-        return git.work_stats(repo, agent.worktree, agent.base_commit, top=f"{place}/files")
+        return git.work_stats(
+            repo, agent.task.worktree, agent.task.base_commit, top=f"{place}/files"
+        )
     except GitFailed:
         return None  # numbers for a person, no reason to keep what is saved
 
@@ -86,27 +88,27 @@ def _set_aside(ctx: Context, repo: Repo, agent: Agent, place: str) -> None:
     files = f"{place}/files"
     if os.path.lexists(files):
         return  # an earlier attempt came this far
-    if not os.path.isdir(agent.worktree) or os.path.islink(agent.worktree):
+    if not os.path.isdir(agent.task.worktree) or os.path.islink(agent.task.worktree):
         return
     # One that git has forgotten is ours by its record and by where it is, and saved as files.
     listed = {worktree.path for worktree in git.list_worktrees(repo)}
     root = os.path.realpath(ctx.worktrees_dir)
-    path = os.path.realpath(agent.worktree)
+    path = os.path.realpath(agent.task.worktree)
     if path in listed or not path.startswith(f"{root}/"):
-        git.is_ours(repo, agent.worktree, ctx.lock_reason(agent))
+        git.is_ours(repo, agent.task.worktree, ctx.lock_reason(agent))
     try:
         os.makedirs(place, mode=0o700, exist_ok=True)
-        os.rename(agent.worktree, files)
+        os.rename(agent.task.worktree, files)
     except OSError as error:
-        why = f"{agent.worktree} could not be moved to {place}: {error.strerror}"
+        why = f"{agent.task.worktree} could not be moved to {place}: {error.strerror}"
         raise GitFailed(why) from None
 
 
 def put_back(agent: Agent, place: str) -> None:
     """Undo the rename; a place where nothing is kept goes."""
-    if os.path.lexists(f"{place}/files") and not os.path.lexists(agent.worktree):
-        os.makedirs(os.path.dirname(agent.worktree), mode=0o700, exist_ok=True)
-        os.rename(f"{place}/files", agent.worktree)
+    if os.path.lexists(f"{place}/files") and not os.path.lexists(agent.task.worktree):
+        os.makedirs(os.path.dirname(agent.task.worktree), mode=0o700, exist_ok=True)
+        os.rename(f"{place}/files", agent.task.worktree)
     if os.path.isdir(place) and not os.path.lexists(f"{place}/files"):
         with suppress(GitFailed):  # what stays there says that it is no whole save
             delete_directory(place)
@@ -123,25 +125,25 @@ def _wait_for_writers(files: str) -> None:
 
 def _save(ctx: Context, repo: Repo, agent: Agent, place: str, cap_bytes: int) -> Taken:
     """Save what is at stake, and copies that nobody changed: their originals may change."""
-    notes = _notes(find_admin_dir(repo, agent.worktree))
+    notes = _notes(find_admin_dir(repo, agent.task.worktree))
     files = f"{place}/files"
     work = stake_look.observe_work(
         repo,
-        agent.worktree,
-        branch=agent.branch,
-        branch_made=agent.branch_made,
-        base_commit=agent.base_commit,
-        copied=agent.copied,
+        agent.task.worktree,
+        branch=agent.task.branch,
+        branch_made=agent.task.branch_made,
+        base_commit=agent.task.base_commit,
+        copied=agent.task.copied,
         top=files if os.path.lexists(files) else None,
     )
     if work.stake.special:
         what = ", ".join(work.stake.special[:3])
-        ctx.narrate(f"FIFOs, sockets and devices are not saved, of {agent.name}: {what}")
+        ctx.narrate(f"FIFOs, sockets and devices are not saved, of {agent.task.name}: {what}")
     if work.stake.empty and not work.copied:
         return Taken(None, work, notes)
-    ctx.narrate(f"saving the work of {agent.name}")
+    ctx.narrate(f"saving the work of {agent.task.name}")
     os.makedirs(place, mode=0o700, exist_ok=True)
-    saved = salvage.save(repo, agent.id, agent.worktree, work, place, cap_bytes=cap_bytes)
+    saved = salvage.save(repo, agent.task.id, agent.task.worktree, work, place, cap_bytes=cap_bytes)
     return Taken(saved, work, notes)
 
 
@@ -152,7 +154,7 @@ def clear(ctx: Context, repo: Repo, agent: Agent, taken: Taken | None, cap_bytes
     CannotSave if that cannot be done; the directory is back in its place then.
     """
     place = places.of_save(ctx, agent)
-    entry = ctx.store.history_entry(agent.id)
+    entry = ctx.store.history_entry(agent.task.id)
     kept = entry is not None and entry.archive is not None
     if saves.is_final(place):
         _forget(ctx, repo, agent)
@@ -171,7 +173,7 @@ def clear(ctx: Context, repo: Repo, agent: Agent, taken: Taken | None, cap_bytes
             raise
         if taken.saved is not None:
             saved = taken.saved
-            ctx.store.amend_history(agent.id, salvage_ref=saved.ref, archive=saved.place)
+            ctx.store.amend_history(agent.task.id, salvage_ref=saved.ref, archive=saved.place)
             kept = True
         ctx.checkpoint("remove:saved-again")
     if kept:
@@ -186,15 +188,15 @@ def clear(ctx: Context, repo: Repo, agent: Agent, taken: Taken | None, cap_bytes
 def _forget(ctx: Context, repo: Repo, agent: Agent) -> None:
     """All is saved: that git still lists the worktree is something for a sweep."""
     try:
-        with repo_lock(ctx, agent.repo):
-            git.forget_worktree(repo, agent.worktree, reason=ctx.lock_reason(agent))
+        with repo_lock(ctx, agent.task.repo):
+            git.forget_worktree(repo, agent.task.worktree, reason=ctx.lock_reason(agent))
     except (TmuxorchError, OSError) as error:
         ctx.store.record(agent, "left git's directory of its worktree", str(error))
 
 
 def _delete(ctx: Context, agent: Agent, place: str) -> None:
     """What is looked at and holds nothing goes by way of the trash, where a sweep finds it."""
-    trash = places.trash_of(agent.worktree, agent.id)
+    trash = places.trash_of(agent.task.worktree, agent.task.id)
     try:
         if os.path.lexists(f"{place}/files"):
             os.makedirs(os.path.dirname(trash), mode=0o700, exist_ok=True)

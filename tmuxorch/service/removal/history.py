@@ -28,10 +28,13 @@ def find(ctx: Context, query: str, *, here: str | None = None) -> HistoryEntry:
     """
     for repo in (here, None) if here else (None,):
         found = ctx.store.find_history(query, repo=repo)
-        if len({(entry.name, entry.repo) for entry in found}) == 1:
+        if len({(entry.task.name, entry.task.repo) for entry in found}) == 1:
             return found[0]
         if found:
-            listed = [f"{e.name} ({e.id}, {os.path.basename(e.repo)})" for e in found[:_LISTED_MAX]]
+            listed = [
+                f"{e.task.name} ({e.task.id}, {os.path.basename(e.task.repo)})"
+                for e in found[:_LISTED_MAX]
+            ]
             if len(found) > _LISTED_MAX:
                 listed.append(f"{len(found) - _LISTED_MAX} more")
             raise AmbiguousName(
@@ -54,9 +57,9 @@ def observe_unmerged(entry: HistoryEntry) -> str | None:
     if entry.archive is None or not os.path.exists(entry.archive):
         return None
     try:
-        repo = git.find_repo(entry.repo)
+        repo = git.find_repo(entry.task.repo)
     except NoRepository:
-        return f"whatever is in {entry.repo}, which is not there to be looked at"
+        return f"whatever is in {entry.task.repo}, which is not there to be looked at"
     return salvage.observe_unmerged(repo, entry.archive)
 
 
@@ -64,12 +67,12 @@ def forget(ctx: Context, entry: HistoryEntry) -> None:
     """Drop the entry and its save; the row goes last, so that it can be carried on."""
     if entry.salvage_ref is not None:
         try:
-            repo = git.find_repo(entry.repo)
+            repo = git.find_repo(entry.task.repo)
         except NoRepository:
             pass
         else:
-            with repo_lock(ctx, entry.repo):
-                salvage.drop(repo, entry.id, entry.archive)
+            with repo_lock(ctx, entry.task.repo):
+                salvage.drop(repo, entry.task.id, entry.archive)
     if entry.archive is not None and os.path.exists(entry.archive):
         delete_directory(entry.archive)
-    ctx.store.drop_history(entry.id)
+    ctx.store.drop_history(entry.task.id)

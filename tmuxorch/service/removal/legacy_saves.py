@@ -75,19 +75,19 @@ def convert(ctx: Context, entry: HistoryEntry) -> HistoryEntry:
     Nothing old goes before the new one is whole and read back. The row changes last, so that
     the next call carries on what a crash cut short.
     """
-    repo = git.find_repo(entry.repo)
-    place = os.path.join(ctx.state_dir, "archive", entry.id)
-    with repo_lock(ctx, entry.repo):
-        now = ctx.store.history_entry(entry.id)
+    repo = git.find_repo(entry.task.repo)
+    place = os.path.join(ctx.state_dir, "archive", entry.task.id)
+    with repo_lock(ctx, entry.task.repo):
+        now = ctx.store.history_entry(entry.task.id)
         if now is None or not is_old(now):
             return now or entry
-        ctx.narrate(f"the save of {entry.name} is of an older kind and is made anew")
+        ctx.narrate(f"the save of {entry.task.name} is of an older kind and is made anew")
         try:
             if not saves.is_whole(place):
                 _build(ctx, repo, now, place)
             ctx.checkpoint("convert:built")
             commits = saves.read_manifest(place).commits
-            prefix = f"{salvage.REFS}/{entry.id}"
+            prefix = f"{salvage.REFS}/{entry.task.id}"
             salvage.hold(repo, prefix, commits)
             ctx.checkpoint("convert:held")
             _drop_refs(repo, prefix, len(commits))
@@ -96,9 +96,11 @@ def convert(ctx: Context, entry: HistoryEntry) -> HistoryEntry:
                 with suppress(FileNotFoundError):
                     os.unlink(now.archive)
         except (CannotSave, CannotRestore, GitFailed, OSError, tarfile.TarError) as error:
-            raise CannotSave(f"the old save of {entry.name} stays as it is: {error}") from error
+            raise CannotSave(
+                f"the old save of {entry.task.name} stays as it is: {error}"
+            ) from error
         ctx.checkpoint("convert:cleared")
-        ctx.store.amend_history(entry.id, salvage_ref=now.salvage_ref, archive=place)
+        ctx.store.amend_history(entry.task.id, salvage_ref=now.salvage_ref, archive=place)
     return replace(now, archive=place)
 
 
@@ -114,7 +116,7 @@ def _drop_refs(repo: Repo, prefix: str, held: int) -> None:
 def _build(ctx: Context, repo: Repo, entry: HistoryEntry, place: str) -> None:
     """Make the whole save beside its place, then put it there."""
     if os.path.lexists(place):
-        raise CannotSave(f"{place} is in the way of the save of {entry.name}")
+        raise CannotSave(f"{place} is in the way of the save of {entry.task.name}")
     part = f"{place}.converting"
     if os.path.lexists(part):
         delete_directory(part)
@@ -142,7 +144,7 @@ def _fill(ctx: Context, repo: Repo, entry: HistoryEntry, part: str) -> Manifest:
         left = filling.unpack(entry.archive, "files", barred=[".git"])
         left += Filling(own).unpack(entry.archive, "git", barred=OWN)
         if left:
-            ctx.narrate(f"no save brings back devices of {entry.name}: {', '.join(left[:3])}")
+            ctx.narrate(f"no save brings back devices of {entry.task.name}: {', '.join(left[:3])}")
     filling.check()
     checkout = Checkout(filling.top, own)
     absent = _narrow(checkout, facts.head)
@@ -152,7 +154,7 @@ def _fill(ctx: Context, repo: Repo, entry: HistoryEntry, part: str) -> Manifest:
     packs.write_staged(own, facts.head, f"{part}/staged.pack")
     lasting = packs.observe_lasting(repo)
     committed = (facts.head, facts.tip, *observe_committed(repo.root, ref))
-    held = tuple(oid for oid in dict.fromkeys(committed) if oid) or (entry.base_commit,)
+    held = tuple(oid for oid in dict.fromkeys(committed) if oid) or (entry.task.base_commit,)
     pack = packs.keep_pack(repo, held, lasting)
     packs.check_connected(repo, held, lasting)
     kept = filling.list_kept()
@@ -166,7 +168,7 @@ def _fill(ctx: Context, repo: Repo, entry: HistoryEntry, part: str) -> Manifest:
         gone=tuple(sorted((gone | absent) - {path for path, _, _ in kept})),
         commits=held,
         pack=pack,
-        top=entry.worktree,
+        top=entry.task.worktree,
     )
 
 

@@ -61,28 +61,30 @@ def observe_stake(agent: Agent) -> Stake | None:
 def _observe_work(repo: Repo, agent: Agent, *, top: str | None = None) -> Work:
     return stake_look.observe_work(
         repo,
-        agent.worktree,
-        branch=agent.branch,
-        branch_made=agent.branch_made,
-        base_commit=agent.base_commit,
-        copied=agent.copied,
+        agent.task.worktree,
+        branch=agent.task.branch,
+        branch_made=agent.task.branch_made,
+        base_commit=agent.task.base_commit,
+        copied=agent.task.copied,
         top=top,
     )
 
 
 def _strangers(agent: Agent) -> tuple[Member, ...]:
     """Who works in the worktree and is not the agent's."""
-    users = processes.observe_users_of(agent.worktree)
+    users = processes.observe_users_of(agent.task.worktree)
     if not users:
         return ()
     family = processes.find_family(
-        agent_id=agent.id,
-        roots=tuple(p for p in (agent.shim, agent.process) if p is not None),
-        worktree=agent.worktree,
-        since_ticks=agent.shim.ticks if agent.shim is not None else None,
+        agent_id=agent.task.id,
+        roots=tuple(p for p in (agent.run.shim, agent.run.process) if p is not None),
+        worktree=agent.task.worktree,
+        since_ticks=agent.run.shim.ticks if agent.run.shim is not None else None,
     )
     own = {member.process for member in family}
-    inside = any(processes.is_ancestor_of_us(p.pid) for p in (agent.shim, agent.process) if p)
+    inside = any(
+        processes.is_ancestor_of_us(p.pid) for p in (agent.run.shim, agent.run.process) if p
+    )
     if inside:  # the family as this command sees it leaves out what the command hangs from
         users = tuple(u for u in users if not processes.is_ancestor_of_us(u.process.pid))
     return tuple(user for user in users if user.process not in own)
@@ -108,7 +110,7 @@ def remove(
     save_screen(ctx, agent)
     agent = _claim(ctx, agent, reason, keep_branch)
     ctx.checkpoint("remove:claimed")
-    mend(ctx, agent.repo)
+    mend(ctx, agent.task.repo)
     if agent.step.startswith(RESTORING):
         return _discard(ctx, agent, grace_s)
     taken = None
@@ -116,7 +118,7 @@ def remove(
         end(ctx, agent, grace_s)
         agent, taken = _bury(ctx, agent, cap_bytes)
     _clear_away(ctx, agent, taken, cap_bytes)
-    entry = ctx.store.history_entry(agent.id)
+    entry = ctx.store.history_entry(agent.task.id)
     assert entry is not None, "the row was written before anything was cleared away"
     return entry
 
@@ -129,18 +131,18 @@ def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:
     end(ctx, agent, grace_s)
     repo = _repository(agent)
     if repo is not None:
-        with repo_lock(ctx, agent.repo):
+        with repo_lock(ctx, agent.task.repo):
             reason = ctx.lock_reason(agent)
             try:
-                trash = places.trash_of(agent.worktree, f"{entry.id}.{agent.id}")
-                git.discard_worktree(repo, agent.worktree, reason=reason, trash=trash)
+                trash = places.trash_of(agent.task.worktree, f"{entry.task.id}.{agent.task.id}")
+                git.discard_worktree(repo, agent.task.worktree, reason=reason, trash=trash)
             except GitFailed as error:
                 raise _quarantined(ctx, agent, error) from error
-            start = git.branch_commit(repo, agent.branch)
-            if start is not None and agent.branch_made and not entry.branch_kept:
+            start = git.branch_commit(repo, agent.task.branch)
+            if start is not None and agent.task.branch_made and not entry.branch_kept:
                 with suppress(GitFailed):
-                    git.delete_branch(repo, agent.branch, expected=start)
-    rundir.remove(ctx.run_dir(agent.id))
+                    git.delete_branch(repo, agent.task.branch, expected=start)
+    rundir.remove(ctx.run_dir(agent.task.id))
     ctx.store.forget(agent)
     return entry
 
@@ -153,7 +155,8 @@ def _claim(ctx: Context, agent: Agent, reason: Reason, keep_branch: bool) -> Age
         if not dead:
             doing = "removed" if agent.state is State.REMOVING else "made"
             raise StateConflict(
-                f"{agent.name} is being {doing} by pid {agent.owner.pid}; wait for it to finish"
+                f"{agent.task.name} is being {doing} by pid {agent.owner.pid}; wait for it to "
+                "finish"
             )
     if agent.state is State.REMOVING:
         return ctx.store.swap(agent, expect=[State.REMOVING], owner=me)
@@ -172,15 +175,15 @@ def _claim(ctx: Context, agent: Agent, reason: Reason, keep_branch: bool) -> Age
 
 
 def save_screen(ctx: Context, agent: Agent) -> None:
-    tmux = ctx.tmux(agent.socket)
-    pane = tmux.find_pane(agent.id)
+    tmux = ctx.tmux(agent.run.socket)
+    pane = tmux.find_pane(agent.task.id)
     if pane is None:
         return
     try:
         text = tmux.capture(pane.place.pane, lines=SCREEN_LINES)
     except TmuxFailed:
         return  # closed between the two calls: the screen is gone, an earlier one may be kept
-    rundir.save_screen(ctx.run_dir(agent.id), trim_screen(text))
+    rundir.save_screen(ctx.run_dir(agent.task.id), trim_screen(text))
 
 
 def end(ctx: Context, agent: Agent, grace_s: float) -> None:
@@ -190,23 +193,23 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
     does not answer now finds the pane without a process later, and closes it by itself.
     """
     refuse_unseen(ctx, agent)
-    ctx.narrate(f"ending {agent.name}")
-    tmux = ctx.tmux(agent.socket)
+    ctx.narrate(f"ending {agent.task.name}")
+    tmux = ctx.tmux(agent.run.socket)
     # Those of another machine or namespace were seen dead there, or we would have refused.
     roots = tuple(filter(procfs.is_here, recorded_processes(ctx, agent)))
     processes.end_family(
-        agent_id=agent.id,
+        agent_id=agent.task.id,
         roots=roots,
-        worktree=agent.worktree,
+        worktree=agent.task.worktree,
         since_ticks=roots[0].ticks if roots else None,
         grace_s=grace_s,
     )
-    rundir.note_over(ctx.run_dir(agent.id), run=agent.restarts)
+    rundir.note_over(ctx.run_dir(agent.task.id), run=agent.run.number)
     ctx.checkpoint("remove:ended")
     with suppress(TmuxTimeout):
-        pane = tmux.find_pane(agent.id)
+        pane = tmux.find_pane(agent.task.id)
         if pane is not None:
-            held = any(is_held(pane, it, ctx.run_dir(agent.id)) for it in roots or (None,))
+            held = any(is_held(pane, it, ctx.run_dir(agent.task.id)) for it in roots or (None,))
             (tmux.close_pane if held else tmux.disown_pane)(pane)
     ctx.checkpoint("remove:closed")
 
@@ -221,28 +224,20 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
         except TmuxorchError as e:
             raise _quarantined(ctx, agent, e) from e
         stats = aside.count_work(repo, agent, taken, places.of_save(ctx, agent))
-    elif os.path.lexists(agent.worktree):
-        why = CannotSave(f"its repository {agent.repo} is gone, so its files cannot be saved")
+    elif os.path.lexists(agent.task.worktree):
+        why = CannotSave(f"its repository {agent.task.repo} is gone, so its files cannot be saved")
         raise _quarantined(ctx, agent, why)
     saved = taken.saved if taken else None
     ctx.checkpoint("remove:saved")
     ended = liveness.read_exit(ctx.state_dir, agent)
     now = ctx.clock()
     entry = HistoryEntry(
-        id=agent.id,
-        name=agent.name,
-        repo=agent.repo,
-        task=agent.task,
-        agent=agent.agent,
-        branch=agent.branch,
-        base=agent.base,
-        base_commit=agent.base_commit,
+        task=replace(agent.task, branch_made=agent.task.branch_made and not agent.keep_branch),
         head_commit=stats.head_commit if stats else None,
         reason=agent.reason or Reason.USER,
-        exit=agent.exit or exit_of(ended),
-        created_at=agent.created_at,
+        exit=agent.run.exit or exit_of(ended),
         removed_at=now,
-        duration_s=max(0.0, (agent.ended_at or now) - agent.created_at),
+        duration_s=max(0.0, (agent.run.ended_at or now) - agent.task.created_at),
         commits=stats.commits if stats else None,
         files_changed=stats.files_changed if stats else None,
         insertions=stats.insertions if stats else None,
@@ -251,13 +246,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
         archive=saved.place if saved else None,
         branch_kept=repo is not None and not _branch_goes(repo, agent),
         restored_at=None,
-        last_screen=rundir.read_screen(ctx.run_dir(agent.id)),
-        kind=agent.kind,
-        command=agent.command,
-        conversation=agent.conversation,
-        worktree=agent.worktree,
-        branch_made=agent.branch_made and not agent.keep_branch,
-        copied=agent.copied,
+        last_screen=rundir.read_screen(ctx.run_dir(agent.task.id)),
     )
     agent = ctx.store.bury(agent, entry, step=BURIED)
     ctx.checkpoint("remove:buried")
@@ -282,24 +271,24 @@ def _clear_away(ctx: Context, agent: Agent, taken: Taken | None, cap_bytes: int)
         except TmuxorchError as error:
             ctx.store.keep_branch(agent, error.message)
     ctx.checkpoint("remove:branch")
-    rundir.remove(ctx.run_dir(agent.id))
+    rundir.remove(ctx.run_dir(agent.task.id))
     ctx.checkpoint("remove:files")
     ctx.store.forget(agent)
 
 
 def _clear_branch(ctx: Context, repo: Repo, agent: Agent) -> None:
-    with repo_lock(ctx, agent.repo):
-        commit = git.branch_commit(repo, agent.branch)
+    with repo_lock(ctx, agent.task.repo):
+        commit = git.branch_commit(repo, agent.task.branch)
         if commit is not None and _branch_goes(repo, agent):
-            git.delete_branch(repo, agent.branch, expected=commit)
+            git.delete_branch(repo, agent.task.branch, expected=commit)
 
 
 def _branch_goes(repo: Repo, agent: Agent) -> bool:
     """Only a branch of our own making that holds nothing another ref lacks is dropped."""
-    if not agent.branch_made or agent.keep_branch:
+    if not agent.task.branch_made or agent.keep_branch:
         return False
-    commit = git.branch_commit(repo, agent.branch)
-    return commit is None or git.holds_nothing(repo, agent.branch)
+    commit = git.branch_commit(repo, agent.task.branch)
+    return commit is None or git.holds_nothing(repo, agent.task.branch)
 
 
 def _quarantined(ctx: Context, agent: Agent, why: TmuxorchError) -> CannotSave:
@@ -317,25 +306,26 @@ def _quarantined(ctx: Context, agent: Agent, why: TmuxorchError) -> CannotSave:
 
 def _not_removed(agent: Agent, why: TmuxorchError) -> CannotSave:
     return CannotSave(
-        f"{agent.name} was not removed: {why.message}; nothing was deleted, its files are in "
-        f"{agent.worktree}"
+        f"{agent.task.name} was not removed: {why.message}; nothing was deleted, its files are in "
+        f"{agent.task.worktree}"
     )
 
 
 def _repository(agent: Agent) -> Repo | None:
     try:
-        return git.find_repo(agent.repo)
+        return git.find_repo(agent.task.repo)
     except NoRepository:
         return None
 
 
 def refuse_from_inside(agent: Agent) -> None:
-    for process in (agent.shim, agent.process):
+    for process in (agent.run.shim, agent.run.process):
         if process is None or not isinstance(procfs.observe_process(process), Alive):
             continue
         if processes.is_ancestor_of_us(process.pid):
             raise StateConflict(
-                f"{agent.name} cannot be ended from inside its own window, because that would end "
+                f"{agent.task.name} cannot be ended from inside its own window, because that would "
+                "end "
                 "this command too; run it from another terminal"
             )
 

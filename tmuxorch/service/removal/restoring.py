@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.store.saves import read_manifest
@@ -17,7 +17,7 @@ from tmuxorch.errors import (
     NoRepository,
     TmuxorchError,
 )
-from tmuxorch.model import Agent, AgentId, Reason, State, Status
+from tmuxorch.model import Agent, AgentId, Reason, Run, State, Status
 from tmuxorch.service import places
 from tmuxorch.service.care.repository import repo_lock
 from tmuxorch.service.removal import legacy_saves, putting_back, removal
@@ -81,14 +81,14 @@ def _converted(ctx: Context, entry: HistoryEntry) -> HistoryEntry:
     try:
         return legacy_saves.convert(ctx, entry)
     except CannotSave as error:
-        raise CannotRestore(f"{entry.name} cannot be restored: {error.message}") from error
+        raise CannotRestore(f"{entry.task.name} cannot be restored: {error.message}") from error
 
 
 def _record(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
     """Answer every question and write the intent; a name taken meanwhile is chosen anew."""
     for _ in range(_NAME_TRIES):
         plan = _plan(ctx, entry, name)
-        ctx.make_room(plan.agent.worktree)
+        ctx.make_room(plan.agent.task.worktree)
         try:
             ctx.store.add(plan.agent)
         except NameTaken:
@@ -96,77 +96,72 @@ def _record(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
                 raise
         else:
             return plan
-    raise NameTaken(f"no free name was found to restore {entry.name}; choose one with -n")
+    raise NameTaken(f"no free name was found to restore {entry.task.name}; choose one with -n")
 
 
 def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
     repo = _repository(entry)
     commit = _start_commit(repo, entry)
     agents = ctx.store.agents()
-    taken = {agent.name for agent in agents if agent.repo == entry.repo}
+    taken = {agent.task.name for agent in agents if agent.task.repo == entry.task.repo}
     if name is None:
-        name = naming.unique_name(entry.name, taken)
+        name = naming.unique_name(entry.task.name, taken)
     elif naming.check_name(name) in taken:
-        raise NameTaken(f"the name {name!r} is taken in {entry.repo}; choose another with -n")
+        raise NameTaken(f"the name {name!r} is taken in {entry.task.repo}; choose another with -n")
     branch, made = _choose_branch(repo, entry, commit)
     agent_id = AgentId(os.urandom(6).hex())
-    worktree = entry.worktree
+    worktree = entry.task.worktree
     # In its old place an agent finds its conversations again, which many keep by directory.
-    if os.path.lexists(worktree) or worktree in {agent.worktree for agent in agents}:
-        worktree = naming.worktree_path(ctx.worktrees_dir, entry.repo, name, agent_id)
-    now = ctx.clock()
-    agent = Agent(
+    if os.path.lexists(worktree) or worktree in {agent.task.worktree for agent in agents}:
+        worktree = naming.worktree_path(ctx.worktrees_dir, entry.task.repo, name, agent_id)
+    task = replace(
+        entry.task,
         id=agent_id,
         name=name,
-        repo=entry.repo,
-        task=entry.task,
-        agent=entry.agent,
-        kind=entry.kind,
-        state=State.CREATING,
-        status=Status.STARTING,
         branch=branch,
         branch_made=made,
-        base=entry.base,
-        base_commit=entry.base_commit,
         worktree=worktree,
-        command=entry.command,
-        copied=entry.copied,
-        conversation=entry.conversation,
-        socket=ctx.socket,
+        created_at=ctx.clock(),
+    )
+    agent = Agent(
+        task,
+        Run(ctx.socket, exit=entry.exit, stopped=True),
+        state=State.CREATING,
+        status=Status.STARTING,
         owner=procfs.identify_self(),
-        step=f"{removal.RESTORING}{entry.id}",
-        exit=entry.exit,
-        stopped=True,
-        created_at=now,
+        step=f"{removal.RESTORING}{entry.task.id}",
     )
     return _Plan(repo, commit, agent)
 
 
 def _repository(entry: HistoryEntry) -> Repo:
     try:
-        return git.find_repo(entry.repo)
+        return git.find_repo(entry.task.repo)
     except NoRepository:
         raise CannotRestore(
-            f"{entry.name} cannot be restored: its repository {entry.repo} is gone; bring that "
+            f"{entry.task.name} cannot be restored: its repository {entry.task.repo} is gone; "
+            "bring that "
             "back first"
         ) from None
 
 
 def _start_commit(repo: Repo, entry: HistoryEntry) -> str:
     """Where the branch was; CannotRestore if that is not in the repository any more."""
-    commit = entry.head_commit or entry.base_commit
+    commit = entry.head_commit or entry.task.base_commit
     if entry.archive is not None:
         if not os.path.exists(entry.archive):
             raise CannotRestore(
-                f"{entry.name} cannot be restored: what was saved of it in {entry.archive} is gone"
+                f"{entry.task.name} cannot be restored: what was saved of it in {entry.archive} is "
+                "gone"
             )
         manifest = read_manifest(entry.archive)
-        commit = putting_back.branch_start(manifest, entry.branch, entry.base_commit)
+        commit = putting_back.branch_start(manifest, entry.task.branch, entry.task.base_commit)
     try:
         git.git(repo.root, "cat-file", "-e", f"{commit}^{{commit}}")
     except GitFailed as error:
         raise CannotRestore(
-            f"{entry.name} cannot be restored: what was saved of it is no longer in {entry.repo} "
+            f"{entry.task.name} cannot be restored: what was saved of it is no longer in "
+            f"{entry.task.repo} "
             f"({error.message})"
         ) from error
     return commit
@@ -179,15 +174,15 @@ def _choose_branch(repo: Repo, entry: HistoryEntry, commit: str) -> tuple[str, b
     free one, so that what became of the old one stays as it is.
     """
     in_use = {worktree.branch for worktree in git.list_worktrees(repo)}
-    now = git.branch_commit(repo, entry.branch)
+    now = git.branch_commit(repo, entry.task.branch)
     if now is None:
-        return entry.branch, True
-    if now == commit and entry.branch not in in_use:
-        return entry.branch, entry.branch_made
-    branch, n = entry.branch, 1
+        return entry.task.branch, True
+    if now == commit and entry.task.branch not in in_use:
+        return entry.task.branch, entry.task.branch_made
+    branch, n = entry.task.branch, 1
     while git.branch_commit(repo, branch) is not None:
         n += 1
-        branch = f"{entry.branch}-{n}"
+        branch = f"{entry.task.branch}-{n}"
     return branch, True
 
 
@@ -195,16 +190,16 @@ def _bring_back(
     ctx: Context, plan: _Plan, entry: HistoryEntry, on_output: Callable[[bytes], None] | None
 ) -> None:
     agent = plan.agent
-    marker = {"TMUXORCH_AGENT_ID": agent.id}
+    marker = {"TMUXORCH_AGENT_ID": agent.task.id}
     reason = ctx.lock_reason(agent)
-    places.mark(agent.worktree)
-    with repo_lock(ctx, agent.repo):
+    places.mark(agent.task.worktree)
+    with repo_lock(ctx, agent.task.repo):
         if entry.archive is None:
             git.add_worktree(
                 plan.repo,
-                agent.worktree,
-                branch=agent.branch,
-                new_branch=git.branch_commit(plan.repo, agent.branch) is None,
+                agent.task.worktree,
+                branch=agent.task.branch,
+                new_branch=git.branch_commit(plan.repo, agent.task.branch) is None,
                 commit=plan.commit,
                 reason=reason,
                 marker=marker,
@@ -214,10 +209,10 @@ def _bring_back(
             left = putting_back.restore(
                 plan.repo,
                 entry.archive,
-                agent.worktree,
-                was=entry.branch,
-                base=entry.base_commit,
-                branch=agent.branch,
+                agent.task.worktree,
+                was=entry.task.branch,
+                base=entry.task.base_commit,
+                branch=agent.task.branch,
                 reason=reason,
                 marker=marker,
                 on_output=on_output,
@@ -225,14 +220,16 @@ def _bring_back(
             if left:
                 ctx.narrate(f"not brought back, for no save can: {', '.join(left[:5])}")
     # Copies of a worker without a save are made once more.
-    if agent.copied and entry.archive is None and not plan.repo.bare:
-        git.copy_into_worktree(agent.repo, agent.worktree, git.as_patterns(agent.copied))
+    if agent.task.copied and entry.archive is None and not plan.repo.bare:
+        git.copy_into_worktree(
+            agent.task.repo, agent.task.worktree, git.as_patterns(agent.task.copied)
+        )
 
 
 def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
     """Take back what was made; the save it came from stays, and no history is written."""
     words = failure.message if isinstance(failure, TmuxorchError) else repr(failure)
-    current = ctx.store.agent(agent.id)
+    current = ctx.store.agent(agent.task.id)
     if current is None or current.state is not State.CREATING:
         return
     ctx.store.record(agent, "restore failed", words)
@@ -241,16 +238,17 @@ def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
     except TmuxorchError as e:
         raise TmuxorchError(
             f"{words}; and what was restored could not be taken back: {e.message}; do that later "
-            f"with `tmuxorch rm {agent.name}`"
+            f"with `tmuxorch rm {agent.task.name}`"
         ) from failure
 
 
 def _tell(ctx: Context, entry: HistoryEntry, agent: Agent) -> None:
     """Say what is otherwise than it was."""
-    if agent.name != entry.name:
-        ctx.narrate(f"the name {entry.name} is taken; it is now called {agent.name}")
-    if agent.branch != entry.branch:
+    if agent.task.name != entry.task.name:
+        ctx.narrate(f"the name {entry.task.name} is taken; it is now called {agent.task.name}")
+    if agent.task.branch != entry.task.branch:
         ctx.narrate(
-            f"the branch {entry.branch} has moved on or is checked out elsewhere and stays as it "
-            f"is; the work is on {agent.branch}"
+            f"the branch {entry.task.branch} has moved on or is checked out elsewhere and stays as "
+            "it "
+            f"is; the work is on {agent.task.branch}"
         )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def observe(look: Look) -> Iterator[Orphan]:
     """Only branches of our own making that nobody has moved, uses or has checked out."""
-    in_use = {(agent.repo, agent.branch) for agent in look.agents.values()}
+    in_use = {(agent.task.repo, agent.task.branch) for agent in look.agents.values()}
     in_use |= {(repo.root, worktree.branch or "") for repo, worktree in look.worktrees}
     left: dict[str, dict[str, LeftBranch]] = {}
     for found in look.ctx.store.past.left_branches():

@@ -53,7 +53,7 @@ def _trash(look: Look) -> Iterator[Orphan]:
             yield _file(entry.path, f"it was removed, but {busy(users)}", Action.KEEP)
         else:
             removed = look.ctx.store.history_entry(agent_id)
-            name = removed.name if removed else agent_id
+            name = removed.task.name if removed else agent_id
             yield _file(entry.path, f"the worktree of {name} was saved and removed")
 
 

@@ -34,7 +34,7 @@ RESTING = (State.EXITED, State.LOST, State.QUARANTINED)
 def observe(look: Look) -> Iterator[Orphan]:
     """Half-made worktrees, locks and temporary indexes; only what is provably ours may go."""
     for repo in look.repos.values():
-        agents = [agent for agent in look.agents.values() if agent.repo == repo.root]
+        agents = [agent for agent in look.agents.values() if agent.task.repo == repo.root]
         yield from _wrecks(look.ctx, repo, agents)
         yield from _locks(look.ctx, repo, agents)
         yield from _temporary_indexes(repo, agents)
@@ -84,7 +84,9 @@ def _locks(ctx: Context, repo: Repo, agents: list[Agent]) -> Iterator[Orphan]:
 
 def _is_ours(ctx: Context, repo: Repo, agents: list[Agent], lock: LockFile) -> bool:
     """A lock of our refs or of a resting worker, or one made while a command of ours died."""
-    branches = {f"refs/heads/{agent.branch}.lock" for agent in agents if agent.branch_made}
+    branches = {
+        f"refs/heads/{agent.task.branch}.lock" for agent in agents if agent.task.branch_made
+    }
     if os.path.relpath(lock.path, repo.common_dir) in branches:
         return True
     if left_locks.is_named_ours(repo, lock):
@@ -92,14 +94,14 @@ def _is_ours(ctx: Context, repo: Repo, agents: list[Agent], lock: LockFile) -> b
     cut = read_cut(ctx.lock_note(repo.root))
     if cut is not None and left_locks.was_made_by(lock, cut):
         return True
-    resting = {canonical(agent.worktree) for agent in agents if agent.state in RESTING}
+    resting = {canonical(agent.task.worktree) for agent in agents if agent.state in RESTING}
     own = [admin for admin in list_admins(repo) if admin.path in resting]
     return any(lock.path.startswith(admin.directory + os.sep) for admin in own)
 
 
 def _temporary_indexes(repo: Repo, agents: list[Agent]) -> Iterator[Orphan]:
     """Copies of an index that a save works on; one that is cut off leaves it."""
-    idle = {canonical(agent.worktree) for agent in agents if agent.state is not State.REMOVING}
+    idle = {canonical(agent.task.worktree) for agent in agents if agent.state is not State.REMOVING}
     for admin in list_admins(repo):
         if admin.path not in idle:
             continue

@@ -88,7 +88,7 @@ class Look:
     agents: dict[AgentId, Agent] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.agents = {agent.id: agent for agent in self.ctx.store.agents()}
+        self.agents = {agent.task.id: agent for agent in self.ctx.store.agents()}
 
     @cached_property
     def removed(self) -> frozenset[str]:
@@ -98,7 +98,7 @@ class Look:
     @cached_property
     def known_roots(self) -> set[str]:
         """The repositories that a worker or the history names."""
-        return {agent.repo for agent in self.agents.values()} | {*self.ctx.store.past.repos()}
+        return {agent.task.repo for agent in self.agents.values()} | {*self.ctx.store.past.repos()}
 
     @cached_property
     def processes(self) -> list[Row]:
@@ -166,7 +166,7 @@ class Look:
     def is_claimed(self, path: str) -> bool:
         """The same for a worktree's directory."""
         real = os.path.realpath(path)
-        return any(os.path.realpath(a.worktree) == real for a in self.ctx.store.agents())
+        return any(os.path.realpath(a.task.worktree) == real for a in self.ctx.store.agents())
 
     def serving(self, agent_id: str) -> list[Row]:
         """Live processes that were started for an agent."""

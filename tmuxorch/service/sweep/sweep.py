@@ -52,15 +52,17 @@ def _observe(look: Look, kind: Thing, keep_days: int) -> Iterator[Orphan]:
 
 def _old_saves(ctx: Context) -> Iterator[Orphan]:
     for entry in legacy_saves.observe(ctx):
-        reason = f"the save of {entry.name} is of an older kind, under a ref that a push publishes"
-        yield Orphan(Thing.HISTORY, reason, Action.SALVAGE, id=entry.id, repo=entry.repo)
+        reason = (
+            f"the save of {entry.task.name} is of an older kind, under a ref that a push publishes"
+        )
+        yield Orphan(Thing.HISTORY, reason, Action.SALVAGE, id=entry.task.id, repo=entry.task.repo)
 
 
 def _old_history(ctx: Context, keep_days: int) -> Iterator[Orphan]:
     for entry in history.expired(ctx, keep_days):
         if legacy_saves.is_old(entry):
             continue
-        reason = f"{entry.name} was removed more than {keep_days} days ago"
+        reason = f"{entry.task.name} was removed more than {keep_days} days ago"
         unmerged = history.observe_unmerged(entry)
         if unmerged:
             reason += f", but its save has {unmerged}"
@@ -68,9 +70,9 @@ def _old_history(ctx: Context, keep_days: int) -> Iterator[Orphan]:
             Thing.HISTORY,
             reason,
             Action.KEEP if unmerged else Action.REMOVE,
-            id=entry.id,
-            repo=entry.repo,
-            command=f"tmuxorch restore {entry.id}" if unmerged else None,
+            id=entry.task.id,
+            repo=entry.task.repo,
+            command=f"tmuxorch restore {entry.task.id}" if unmerged else None,
         )
 
 
@@ -121,7 +123,7 @@ def sweep_safe(ctx: Context, told: set[str]) -> list[Orphan]:
     stops no other. It is among the result, not done, unless it is in `told`, where its name is
     added.
     """
-    for repo in sorted({agent.repo for agent in ctx.store.agents()}):
+    for repo in sorted({agent.task.repo for agent in ctx.store.agents()}):
         mend(ctx, repo)
     done = []
     for orphan in list(files.observe_safe(Look(ctx))):

@@ -17,7 +17,7 @@ from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing
 
 def observe_windows(look: Look) -> Iterator[Orphan]:
     """Windows that only a shim still holds may be closed; one with a live agent is reported."""
-    sockets = {look.ctx.socket, *(agent.socket for agent in look.agents.values())}
+    sockets = {look.ctx.socket, *(agent.run.socket for agent in look.agents.values())}
     for socket in sorted(sockets):
         try:
             panes = look.ctx.tmux(socket).panes()

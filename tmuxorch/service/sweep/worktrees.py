@@ -14,7 +14,7 @@ from tmuxorch.core import naming
 from tmuxorch.core.literal import pasteable
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import BadName, TmuxorchError
-from tmuxorch.model import Agent, AgentId, Kind, Reason, State, Status
+from tmuxorch.model import Agent, AgentId, Kind, Reason, Run, State, Status, Task
 from tmuxorch.service.context import Context
 from tmuxorch.service.removal import removal
 from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing, busy, size_of
@@ -28,7 +28,7 @@ def observe(look: Look) -> Iterator[Orphan]:
     """All of them; what a live process works in is kept, what holds work is to be saved."""
     for agent in look.agents.values():
         yield from _recorded(look, agent)
-    known = {os.path.realpath(agent.worktree) for agent in look.agents.values()}
+    known = {os.path.realpath(agent.task.worktree) for agent in look.agents.values()}
     listed = set()
     for repo, worktree in look.worktrees:
         listed.add(os.path.realpath(worktree.path))
@@ -45,20 +45,20 @@ def _recorded(look: Look, agent: Agent) -> Iterator[Orphan]:
         Thing.WORKTREE,
         "",
         Action.REMOVE,
-        path=agent.worktree,
-        repo=agent.repo,
-        agent_id=agent.id,
+        path=agent.task.worktree,
+        repo=agent.task.repo,
+        agent_id=agent.task.id,
     )
-    missing = not os.path.lexists(agent.worktree)
+    missing = not os.path.lexists(agent.task.worktree)
     if agent.state in (State.CREATING, State.REMOVING):
         owner_dead = agent.owner is None or isinstance(procfs.observe_process(agent.owner), Dead)
         if owner_dead:
             doing = "creation" if agent.state is State.CREATING else "removal"
-            reason = f"the {doing} of {agent.name} was cut off"
+            reason = f"the {doing} of {agent.task.name} was cut off"
             yield _judged(look, replace(found, reason=reason), agent)
     elif missing and agent.state in ENDED:
-        reason = f"the directory of {agent.name} is gone"
-        if os.path.isdir(os.path.dirname(os.path.dirname(agent.worktree))):
+        reason = f"the directory of {agent.task.name} is gone"
+        if os.path.isdir(os.path.dirname(os.path.dirname(agent.task.worktree))):
             yield _judged(look, replace(found, reason=reason), agent)
         else:  # a disk that is not mounted looks like this
             where = "so is the place it was made in: is a disk missing?"
@@ -82,10 +82,10 @@ def _unrecorded(look: Look, repo: Repo, worktree: Worktree) -> Iterator[Orphan]:
 
 def _judged(look: Look, found: Orphan, agent: Agent) -> Orphan:
     """With its size, and with what may be done: nothing while somebody works in it."""
-    if not os.path.isdir(agent.worktree):
+    if not os.path.isdir(agent.task.worktree):
         return replace(found, bytes=0)
-    found = replace(found, bytes=size_of(agent.worktree))
-    if users := look.users_of(agent.worktree) or look.serving(agent.id):
+    found = replace(found, bytes=size_of(agent.task.worktree))
+    if users := look.users_of(agent.task.worktree) or look.serving(agent.task.id):
         return replace(found, action=Action.KEEP, reason=f"{found.reason}; {busy(users)}")
     if unseen := why_unseen(look.ctx, agent):
         reason = f"{found.reason}; whether its process lives cannot be seen from here: {unseen}"
@@ -116,7 +116,7 @@ def adopted(ctx: Context, repo: Repo, worktree: Worktree) -> Agent:
     marked = (worktree.locked_reason or "").rpartition(":")[2]
     is_id = len(marked) == 12 and set(marked) <= set("0123456789abcdef")
     agent_id = AgentId(marked if is_id else os.urandom(6).hex())
-    taken = {agent.name for agent in ctx.store.agents(repo=repo.root)}
+    taken = {agent.task.name for agent in ctx.store.agents(repo=repo.root)}
     name = os.path.basename(worktree.path).rpartition("-")[0]
     try:
         name = naming.check_name(name)
@@ -124,25 +124,27 @@ def adopted(ctx: Context, repo: Repo, worktree: Worktree) -> Agent:
         name = naming.FALLBACK_NAME
     branch = worktree.branch or f"{OURS}{name}"
     now = ctx.clock()
-    return Agent(
+    task = Task(
         id=agent_id,
         name=naming.unique_name(name, taken),
         repo=repo.root,
-        task="",
+        text="",
         agent="",
         kind=Kind.WORKER,
-        state=State.REMOVING,
-        status=Status.REMOVING,
         branch=branch,
         branch_made=branch.startswith(OURS),
         base="",
         base_commit=_base_commit(repo, worktree),
         worktree=worktree.path,
-        socket=ctx.socket,
+        created_at=now,
+    )
+    return Agent(
+        task,
+        Run(ctx.socket, ended_at=now),
+        state=State.REMOVING,
+        status=Status.REMOVING,
         owner=procfs.identify_self(),
         reason=Reason.SWEPT,
-        created_at=now,
-        ended_at=now,
     )
 
 

@@ -32,21 +32,21 @@ def switch_or_take(ctx: Context, agent: Agent, *, read_only: bool = False) -> Ta
     None: it was switched. `NotRunning` if the agent has no window.
     """
     pane = running.find_pane(ctx, agent).place.pane
-    tmux = ctx.tmux(agent.socket)
+    tmux = ctx.tmux(agent.run.socket)
     flag = ["-r"] if read_only else []
-    if is_inside(ctx.environ, agent.socket):
+    if is_inside(ctx.environ, agent.run.socket):
         client = _own_client(ctx.environ, tmux)
         tmux.run("switch-client", *flag, *(["-c", client] if client else []), "-t", pane)
         return None
     # In another server's window $TMUX would make tmux refuse to nest.
     environ = {k: v for k, v in ctx.environ.items() if k not in ("TMUX", "TMUX_PANE")}
-    argv = (tmux.program, "-u", "-S", agent.socket, "attach-session", *flag, "-t", str(pane))
+    argv = (tmux.program, "-u", "-S", agent.run.socket, "attach-session", *flag, "-t", str(pane))
     return Takeover(argv, environ)
 
 
 def say_way_back(ctx: Context, agent: Agent, pane: PaneId | None) -> None:
     """Put a line on the status bar of the client that shows the pane."""
-    tmux = ctx.tmux(agent.socket)
+    tmux = ctx.tmux(agent.run.socket)
     client = _client_of(tmux, pane) if pane else None
     if not client:
         return

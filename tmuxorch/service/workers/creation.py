@@ -14,7 +14,7 @@ from tmuxorch.config.profiles import TaskBy
 from tmuxorch.core import naming, view
 from tmuxorch.core.literal import pasteable
 from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed, TmuxorchError
-from tmuxorch.model import Agent, AgentId, Kind, Reason, State, Status
+from tmuxorch.model import Agent, AgentId, Kind, Reason, Run, State, Status, Task
 from tmuxorch.service import places
 from tmuxorch.service.care.repository import repo_lock
 from tmuxorch.service.removal import removal
@@ -69,7 +69,7 @@ def create(
     ctx.check_tools()
     with alongside(ctx.tmux().check_answers):
         plan = _plan(ctx, config, request)
-    ctx.make_room(plan.agent.worktree)
+    ctx.make_room(plan.agent.task.worktree)
     agent = _record(ctx, request, plan.agent)
     plan = replace(plan, agent=agent)
     try:
@@ -88,21 +88,21 @@ def _make(
     on_output: Callable[[bytes], None] | None,
 ) -> Agent:
     agent = plan.agent
-    places.mark(agent.worktree)
-    with repo_lock(ctx, agent.repo):
+    places.mark(agent.task.worktree)
+    with repo_lock(ctx, agent.task.repo):
         git.add_worktree(
             request.repo,
-            agent.worktree,
-            branch=agent.branch,
-            new_branch=agent.branch_made,
-            commit=agent.base_commit,
+            agent.task.worktree,
+            branch=agent.task.branch,
+            new_branch=agent.task.branch_made,
+            commit=agent.task.base_commit,
             reason=ctx.lock_reason(agent),
-            marker={"TMUXORCH_AGENT_ID": agent.id},
+            marker={"TMUXORCH_AGENT_ID": agent.task.id},
             on_output=on_output,
         )
     ctx.checkpoint("create:worktree")
     agent = _set_up(ctx, config, request, agent, on_output)
-    places.seal(agent.worktree)
+    places.seal(agent.task.worktree)
     ctx.checkpoint("create:setup")
     place = launch.open_window(
         ctx,
@@ -112,7 +112,7 @@ def _make(
         stdin_task=plan.stdin_task,
         grace_s=config.cleanup.grace_s,
     )
-    with rundir.listening(ctx.run_dir(agent.id)) as fifo:
+    with rundir.listening(ctx.run_dir(agent.task.id)) as fifo:
         ctx.checkpoint("create:window")
         started = launch.wait_started(ctx, agent, fifo)
         ctx.checkpoint("create:started")
@@ -133,21 +133,21 @@ def _make(
         ctx.checkpoint("create:running")
         if request.wait:
             agent = _settle(ctx, agent, fifo)
-    if plan.profile is not None and plan.profile.task is TaskBy.PASTE and agent.task:
+    if plan.profile is not None and plan.profile.task is TaskBy.PASTE and agent.task.text:
         _hand_over(ctx, agent, plan.profile)
     return agent
 
 
 def _hand_over(ctx: Context, agent: Agent, profile: Profile) -> None:
     """Type the task in once the agent takes input; never into a dialog it may be showing."""
-    ctx.narrate(f"waiting for {agent.name} to take its task")
+    ctx.narrate(f"waiting for {agent.task.name} to take its task")
     if launch.wait_ready(ctx, agent, profile):
-        running.send(ctx, agent, agent.task)
+        running.send(ctx, agent, agent.task.text)
     else:
-        task_file = rundir.task_file(ctx.run_dir(agent.id))
+        task_file = rundir.task_file(ctx.run_dir(agent.task.id))
         ctx.narrate(
-            f"{agent.name} does not take input yet; when it does, send the task with: "
-            f"tmuxorch send {agent.name} - < {pasteable([task_file])}"
+            f"{agent.task.name} does not take input yet; when it does, send the task with: "
+            f"tmuxorch send {agent.task.name} - < {pasteable([task_file])}"
         )
 
 
@@ -158,14 +158,16 @@ def _settle(ctx: Context, agent: Agent, fifo: int) -> Agent:
     if ended.exit.code == 0:
         return agent
     lines = launch.last_lines(ctx, agent)
-    words = f"{agent.name} ended at once with {view.describe_exit(ended.exit)}; nothing was left"
+    words = (
+        f"{agent.task.name} ended at once with {view.describe_exit(ended.exit)}; nothing was left"
+    )
     raise StartFailed(f"{words}. Its last lines:\n{lines}" if lines else f"{words}.")
 
 
 def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
     """Take everything back by the one removal path, so that even here work is saved first."""
     words = failure.message if isinstance(failure, TmuxorchError) else repr(failure)
-    current = ctx.store.agent(agent.id)
+    current = ctx.store.agent(agent.task.id)
     if current is None or current.state not in (State.CREATING, State.RUNNING):
         return
     ctx.store.record(agent, "creation failed", words)
@@ -174,7 +176,7 @@ def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
     except TmuxorchError as e:
         raise TmuxorchError(
             f"{words}; and it could not be taken back: {e.message}; do that later with "
-            f"`tmuxorch rm {agent.name}`"
+            f"`tmuxorch rm {agent.task.name}`"
         ) from failure
 
 
@@ -226,31 +228,34 @@ def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
             resume=False,
         )
     argv = launch.find_command(argv, {**ctx.environ, **env})
-    agent = Agent(
+    task = Task(
         id=agent_id,
         name=name,
         repo=request.repo.root,
-        task=request.task,
+        text=request.task,
         agent=agent_name,
         kind=request.kind or (profile.kind if profile else None) or config.defaults.kind,
-        state=State.CREATING,
-        status=Status.STARTING,
         branch=branch,
         branch_made=made,
         base=base.name,
         base_commit=base.commit,
         worktree=worktree,
+        created_at=ctx.clock(),
         command=argv if request.command else (),
         conversation=conversation,
-        socket=ctx.socket,
+    )
+    agent = Agent(
+        task,
+        Run(ctx.socket),
+        state=State.CREATING,
+        status=Status.STARTING,
         owner=procfs.identify_self(),
-        created_at=ctx.clock(),
     )
     return _Plan(profile, argv, env, profile is not None and profile.task is TaskBy.STDIN, agent)
 
 
 def _choose_name(ctx: Context, request: Request) -> str:
-    taken = {agent.name for agent in ctx.store.agents(repo=request.repo.root)}
+    taken = {agent.task.name for agent in ctx.store.agents(repo=request.repo.root)}
     if request.name is None:
         return naming.name_from_task(request.task, taken)
     name = naming.check_name(request.name)
@@ -288,18 +293,17 @@ def _record(ctx: Context, request: Request, agent: Agent) -> Agent:
             if request.name is not None:
                 raise
             name = _choose_name(ctx, request)
-            branch = agent.branch
+            branch = agent.task.branch
             if request.branch is None:
-                branch = agent.branch.removesuffix(agent.name) + name
-            agent = replace(
-                agent,
-                name=name,
-                branch=branch,
-                worktree=naming.worktree_path(ctx.worktrees_dir, agent.repo, name, agent.id),
-            )
+                branch = agent.task.branch.removesuffix(agent.task.name) + name
+            worktree = naming.worktree_path(ctx.worktrees_dir, agent.task.repo, name, agent.task.id)
+            task = replace(agent.task, name=name, branch=branch, worktree=worktree)
+            agent = replace(agent, task=task)
         else:
             return agent
-    raise NameTaken(f"no free name was found for this task in {agent.repo}; choose one with -n")
+    raise NameTaken(
+        f"no free name was found for this task in {agent.task.repo}; choose one with -n"
+    )
 
 
 def _set_up(
@@ -313,25 +317,25 @@ def _set_up(
     setup = config.setup
     if setup.copy and not request.repo.bare:
         copied = git.copy_into_worktree(
-            agent.repo,
-            agent.worktree,
+            agent.task.repo,
+            agent.task.worktree,
             setup.copy,
             timeout_s=setup.timeout_s,
             on_skip=ctx.narrate,
         )
         agent = ctx.store.swap(agent, expect=[State.CREATING], copied=copied)
-    if not setup.run and os.path.exists(os.path.join(agent.worktree, ".gitmodules")):
+    if not setup.run and os.path.exists(os.path.join(agent.task.worktree, ".gitmodules")):
         ctx.narrate(
             "its submodules are empty; to fill those of every new worker, put "
             "`git submodule update --init` into setup.run of the configuration"
         )
-    environ = {**ctx.environ, "TMUXORCH_AGENT_ID": agent.id, "TMUXORCH_NAME": agent.name}
+    environ = {**ctx.environ, "TMUXORCH_AGENT_ID": agent.task.id, "TMUXORCH_NAME": agent.task.name}
     for command in setup.run:
         ctx.narrate(f"setup: {command}")
         try:
             done = run(
                 ["sh", "-c", command],
-                cwd=agent.worktree,
+                cwd=agent.task.worktree,
                 env=environ,
                 timeout_s=setup.timeout_s,
                 on_output=on_output or (lambda _: None),
@@ -339,13 +343,13 @@ def _set_up(
         except Timeout as e:
             raise SetupFailed(
                 f"the setup command {command!r} did not end within {setup.timeout_s:g} s; "
-                f"{agent.name} was not made"
+                f"{agent.task.name} was not made"
             ) from e
         if done.returncode:
             lines = done.stdout.decode("utf-8", "replace").splitlines()[-launch.LAST_LINES :]
             raise SetupFailed(
                 f"the setup command {command!r} failed with exit code {done.returncode}; "
-                f"{agent.name} was not made. Its last lines:\n" + "\n".join(lines)
+                f"{agent.task.name} was not made. Its last lines:\n" + "\n".join(lines)
             )
     return agent
 

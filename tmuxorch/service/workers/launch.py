@@ -56,57 +56,62 @@ def open_window(
     grace_s: float,
 ) -> Place:
     """Write the launch file and open the marked window that runs it."""
-    if is_outside(agent.socket):
+    if is_outside(agent.run.socket):
         raise StartFailed(
-            f"the tmux server on {agent.socket} runs in another pid namespace (container), so "
-            f"{agent.name} could not be seen from here; run tmuxorch there, or name another "
+            f"the tmux server on {agent.run.socket} runs in another pid namespace (container), so "
+            f"{agent.task.name} could not be seen from here; run tmuxorch there, or name another "
             "server with -S"
         )
-    directory = ctx.run_dir(agent.id)
+    directory = ctx.run_dir(agent.task.id)
     rundir.prepare(
         directory,
         argv=argv,
         env=_environment(ctx, agent, env),
-        cwd=agent.worktree,
-        task=agent.task,
+        cwd=agent.task.worktree,
+        task=agent.task.text,
         stdin=rundir.task_file(directory) if stdin_task else None,
         grace_s=grace_s,
-        run=agent.restarts,
+        run=agent.run.number,
     )
-    return ctx.tmux(agent.socket).create_window(
-        agent.id,
-        session=naming.session_name(agent.repo),
-        name=naming.window_name(agent.name),
-        cwd=agent.worktree,
+    return ctx.tmux(agent.run.socket).create_window(
+        agent.task.id,
+        session=naming.session_name(agent.task.repo),
+        name=naming.window_name(agent.task.name),
+        cwd=agent.task.worktree,
         argv=shim.command(directory),
     )
 
 
 def wait_started(ctx: Context, agent: Agent, fifo: int) -> Started:
     """Wait for the shim's word; `StartFailed` with the reason if the program cannot run."""
-    directory = ctx.run_dir(agent.id)
+    directory = ctx.run_dir(agent.task.id)
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
-        started = rundir.read_started(directory, run=agent.restarts)
+        started = rundir.read_started(directory, run=agent.run.number)
         if started is not None:
             return started
-        ended = rundir.read_exit(directory, run=agent.restarts)
+        ended = rundir.read_exit(directory, run=agent.run.number)
         if ended is not None:
-            raise StartFailed(f"{agent.name} could not start: {_said(ended)}; nothing was left")
-        if not rundir.wait_poke(fifo, 1.0) and ctx.tmux(agent.socket).find_pane(agent.id) is None:
+            raise StartFailed(
+                f"{agent.task.name} could not start: {_said(ended)}; nothing was left"
+            )
+        if (
+            not rundir.wait_poke(fifo, 1.0)
+            and ctx.tmux(agent.run.socket).find_pane(agent.task.id) is None
+        ):
             break
     raise StartFailed(
-        f"{agent.name} did not start: its window went away before its program ran; "
+        f"{agent.task.name} did not start: its window went away before its program ran; "
         "look whether a tmux hook closes new windows"
     )
 
 
 def wait_settled(ctx: Context, agent: Agent, fifo: int) -> Ended | None:
     """Watch the program's first moments; how it ended, if it did."""
-    directory = ctx.run_dir(agent.id)
+    directory = ctx.run_dir(agent.task.id)
     deadline = time.monotonic() + SETTLE_S
     while True:
-        ended = rundir.read_exit(directory, run=agent.restarts)
+        ended = rundir.read_exit(directory, run=agent.run.number)
         left = deadline - time.monotonic()
         if ended is not None or left <= 0:
             return ended
@@ -117,11 +122,11 @@ def wait_ready(ctx: Context, agent: Agent, profile: Profile) -> bool:
     """Wait until the agent's screen shows that it takes input; False if it does not in time."""
     if not profile.ready:
         return True
-    tmux = ctx.tmux(agent.socket)
+    tmux = ctx.tmux(agent.run.socket)
     deadline = time.monotonic() + READY_TIMEOUT_S
     while time.monotonic() < deadline:
-        pane = tmux.find_pane(agent.id)
-        if pane is None or rundir.read_exit(ctx.run_dir(agent.id)) is not None:
+        pane = tmux.find_pane(agent.task.id)
+        if pane is None or rundir.read_exit(ctx.run_dir(agent.task.id)) is not None:
             return False
         if read_status(profile, tmux.capture(pane.place.pane).splitlines()) is Status.IDLE:
             return True
@@ -134,11 +139,11 @@ def last_lines(ctx: Context, agent: Agent) -> str:
 
     A program's end is known before tmux has read all it printed.
     """
-    tmux = ctx.tmux(agent.socket)
+    tmux = ctx.tmux(agent.run.socket)
     seen, deadline = None, time.monotonic() + 1.0
     while time.monotonic() < deadline:
         try:
-            pane = tmux.find_pane(agent.id)
+            pane = tmux.find_pane(agent.task.id)
             text = "" if pane is None else tmux.capture(pane.place.pane, lines=LAST_LINES)
         except (TmuxFailed, TmuxNoServer):
             break
@@ -160,9 +165,9 @@ def _environment(ctx: Context, agent: Agent, extra: Mapping[str, str]) -> dict[s
     env = {k: v for k, v in ctx.environ.items() if k not in ("TMUX", "TMUX_PANE")}
     env.update(extra)
     env.update(
-        TMUXORCH_AGENT_ID=agent.id,
-        TMUXORCH_NAME=agent.name,
-        TMUXORCH_TASK_FILE=rundir.task_file(ctx.run_dir(agent.id)),
-        TMUXORCH_SOCKET=agent.socket,
+        TMUXORCH_AGENT_ID=agent.task.id,
+        TMUXORCH_NAME=agent.task.name,
+        TMUXORCH_TASK_FILE=rundir.task_file(ctx.run_dir(agent.task.id)),
+        TMUXORCH_SOCKET=agent.run.socket,
     )
     return env

@@ -25,22 +25,26 @@ def rename(ctx: Context, agent: Agent, name: str) -> Agent:
     """
     naming.check_name(name)
     if agent.state not in RENAMABLE:
-        raise StateConflict(f"{agent.name} is {agent.state} and cannot be renamed now")
-    if name == agent.name:
+        raise StateConflict(f"{agent.task.name} is {agent.state} and cannot be renamed now")
+    if name == agent.task.name:
         return agent
     try:
         renamed = ctx.store.swap(
-            agent, expect=RENAMABLE, what="renamed", why=f"from {agent.name} to {name}", name=name
+            agent,
+            expect=RENAMABLE,
+            what="renamed",
+            why=f"from {agent.task.name} to {name}",
+            name=name,
         )
     except NameTaken as e:
         raise NameTaken(
-            f"the name {name!r} is taken in {agent.repo}; {agent.name} keeps its own"
+            f"the name {name!r} is taken in {agent.task.repo}; {agent.task.name} keeps its own"
         ) from e
     # Without its window (ended, or tmux does not answer) the name in the store is the name.
     with suppress(TmuxFailed):
-        pane = ctx.tmux(agent.socket).find_pane(agent.id)
+        pane = ctx.tmux(agent.run.socket).find_pane(agent.task.id)
         if pane is not None:
-            ctx.tmux(agent.socket).run(
+            ctx.tmux(agent.run.socket).run(
                 "rename-window", "-t", pane.place.window, naming.window_name(name)
             )
     return renamed

@@ -34,15 +34,16 @@ MAX_TEXT_BYTES = 1024 * 1024
 
 def find_pane(ctx: Context, agent: Agent) -> Pane:
     """The agent's pane, wherever a person moved it; `NotRunning` if it has none."""
-    pane = ctx.tmux(agent.socket).find_pane(agent.id)
+    pane = ctx.tmux(agent.run.socket).find_pane(agent.task.id)
     if pane is None:
         raise NotRunning(
-            f"{agent.name} has no window; bring it back with `tmuxorch restart {agent.name}`"
+            f"{agent.task.name} has no window; bring it back with `tmuxorch restart "
+            f"{agent.task.name}`"
         )
-    if not is_held(pane, agent.shim, ctx.run_dir(agent.id)):
+    if not is_held(pane, agent.run.shim, ctx.run_dir(agent.task.id)):
         raise NotRunning(
-            f"another program was started in the pane of {agent.name}, which is yours now; "
-            f"`tmuxorch restart {agent.name}` gives the agent a new one"
+            f"another program was started in the pane of {agent.task.name}, which is yours now; "
+            f"`tmuxorch restart {agent.task.name}` gives the agent a new one"
         )
     return pane
 
@@ -61,12 +62,14 @@ def send(ctx: Context, agent: Agent, text: str) -> None:
     data = text.encode()
     check_size(data)
     pane = find_pane(ctx, agent)
-    if agent.process is None or not isinstance(procfs.observe_process(agent.process), Alive):
+    if agent.run.process is None or not isinstance(
+        procfs.observe_process(agent.run.process), Alive
+    ):
         raise NotRunning(
-            f"{agent.name} has ended, so nothing was sent; start it again with "
-            f"`tmuxorch restart {agent.name}`"
+            f"{agent.task.name} has ended, so nothing was sent; start it again with "
+            f"`tmuxorch restart {agent.task.name}`"
         )
-    ctx.tmux(agent.socket).paste(pane.place.pane, data, buffer=f"tmuxorch-{agent.id}")
+    ctx.tmux(agent.run.socket).paste(pane.place.pane, data, buffer=f"tmuxorch-{agent.task.id}")
 
 
 def check_size(data: bytes) -> None:
@@ -81,7 +84,9 @@ def check_size(data: bytes) -> None:
 def stop(ctx: Context, agent: Agent, *, grace_s: float) -> Agent:
     """End the agent's processes and window; worktree, branch and row stay."""
     if agent.state is not State.RUNNING:
-        raise NotRunning(f"{agent.name} is not running (it is {agent.state}); nothing was done")
+        raise NotRunning(
+            f"{agent.task.name} is not running (it is {agent.state}); nothing was done"
+        )
     removal.refuse_from_inside(agent)
     refuse_unseen(ctx, agent)
     removal.save_screen(ctx, agent)
@@ -114,8 +119,8 @@ def restart(ctx: Context, config: Config, agent: Agent, *, fresh: bool) -> Agent
     if agent.state is State.RUNNING:
         agent = stop(ctx, agent, grace_s=config.cleanup.grace_s)
     if agent.state not in (State.EXITED, State.LOST):
-        raise StateConflict(f"{agent.name} is {agent.state} and cannot be started again")
-    first = rundir.read_launch(ctx.run_dir(agent.id))
+        raise StateConflict(f"{agent.task.name} is {agent.state} and cannot be started again")
+    first = rundir.read_launch(ctx.run_dir(agent.task.id))
     if first is not None:
         ctx = replace(ctx, environ=first.env)
     before = agent
@@ -142,9 +147,9 @@ def restart(ctx: Context, config: Config, agent: Agent, *, fresh: bool) -> Agent
         stopped=False,
         reason=None,
         restart_at=None,
-        conversation=agent.conversation,
+        conversation=agent.task.conversation,
         started_at=ctx.clock(),
-        restarts=agent.restarts + 1,
+        restarts=agent.run.number + 1,
     )
     try:
         return _start(ctx, config, agent, start)
@@ -167,15 +172,15 @@ def _take_back(
         state=before.state,
         status=Status.LOST if is_lost else Status.CRASHED,
         owner=None,
-        exit=before.exit,
-        ended_at=before.ended_at if is_lost else ctx.clock(),
-        stopped=before.stopped,
+        exit=before.run.exit,
+        ended_at=before.run.ended_at if is_lost else ctx.clock(),
+        stopped=before.run.stopped,
         reason=before.reason,
         restart_at=before.restart_at,
         process=None,
         shim=None,
         place=None,
-        conversation=None if is_gone else before.conversation,
+        conversation=None if is_gone else before.task.conversation,
     )
 
 
@@ -205,13 +210,14 @@ def _start(ctx: Context, config: Config, agent: Agent, start: _Start) -> Agent:
         stdin_task=start.stdin_task,
         grace_s=config.cleanup.grace_s,
     )
-    with rundir.listening(ctx.run_dir(agent.id)) as fifo:
+    with rundir.listening(ctx.run_dir(agent.task.id)) as fifo:
         started = launch.wait_started(ctx, agent, fifo)
         ended = launch.wait_settled(ctx, agent, fifo)
     if ended is not None and ended.exit is not None and ended.exit.code != 0:
         lines = launch.last_lines(ctx, agent)
         raise StartFailed(
-            f"{agent.name} ended at once with {view.describe_exit(ended.exit)}; its worktree is "
+            f"{agent.task.name} ended at once with {view.describe_exit(ended.exit)}; its worktree "
+            "is "
             f"untouched. Its last lines:\n{lines}"
         )
     return ctx.store.swap(
@@ -244,27 +250,29 @@ def _plan(
     ctx: Context, config: Config, agent: Agent, first: rundir.Launch | None, *, fresh: bool
 ) -> tuple[Agent, _Start]:
     """How to start the agent again, and the agent with the conversation it will have."""
-    if agent.command:
-        return agent, _Start(agent.command, {})
-    profile = config.agents.get(agent.agent)
+    if agent.task.command:
+        return agent, _Start(agent.task.command, {})
+    profile = config.agents.get(agent.task.agent)
     if profile is None:
         raise StartFailed(
-            f"there is no agent profile {agent.agent!r} any more; put it back in the configuration"
+            f"there is no agent profile {agent.task.agent!r} any more; put it back in the "
+            "configuration"
         )
-    resumes = not fresh and profile.can_resume(agent.conversation)
+    resumes = not fresh and profile.can_resume(agent.task.conversation)
     if not resumes:
-        agent = replace(agent, conversation=profile.new_conversation())
-    conversation = agent.conversation or ""
+        task = replace(agent.task, conversation=profile.new_conversation())
+        agent = replace(agent, task=task)
+    conversation = agent.task.conversation or ""
     argv = configuration.build_command(
         profile,
-        task=agent.task,
+        task=agent.task.text,
         conversation=conversation,
-        name=agent.name,
-        worktree=agent.worktree,
+        name=agent.task.name,
+        worktree=agent.task.worktree,
         resume=resumes,
     )
-    if resumes and first is not None and _resume_is_built_in(config, agent.agent):
-        argv = carry_flags(first.argv, argv, task=agent.task, conversation=conversation)
+    if resumes and first is not None and _resume_is_built_in(config, agent.task.agent):
+        argv = carry_flags(first.argv, argv, task=agent.task.text, conversation=conversation)
     env = dict(profile.env)
     argv = launch.find_command(argv, {**ctx.environ, **env})
     return agent, _Start(argv, env, profile, profile.task is TaskBy.STDIN, resumes)

@@ -20,15 +20,15 @@ def recorded_processes(ctx: Context, agent: Agent) -> tuple[ProcessId, ...]:
     """Shims first, then agents: of the record, and of the shim's word that nobody recorded."""
     said: tuple[ProcessId | None, ProcessId | None] = (None, None)
     try:
-        started = rundir.read_started(ctx.run_dir(agent.id))
+        started = rundir.read_started(ctx.run_dir(agent.task.id))
     except (OSError, KeyError, ValueError) as error:
-        if agent.process is None:
+        if agent.run.process is None:
             raise CannotSee(
-                f"what the shim of {agent.name} said cannot be read: {error}"
+                f"what the shim of {agent.task.name} said cannot be read: {error}"
             ) from error
     else:
         said = (started.shim, started.process) if started else said
-    found = (agent.shim, said[0], agent.process, said[1])
+    found = (agent.run.shim, said[0], agent.run.process, said[1])
     return tuple(dict.fromkeys(process for process in found if process is not None))
 
 
@@ -37,14 +37,14 @@ def why_unseen(ctx: Context, agent: Agent) -> str | None:
 
     Those that were seen dead once, wherever that was, need not be seen again.
     """
-    if rundir.is_over(ctx.run_dir(agent.id), run=agent.restarts):
+    if rundir.is_over(ctx.run_dir(agent.task.id), run=agent.run.number):
         return None
     try:
         processes = recorded_processes(ctx, agent)
     except CannotSee as error:
         return error.message
-    if not processes and agent.place is not None:
-        processes = (agent.place.server,)  # where that runs its pane would
+    if not processes and agent.run.place is not None:
+        processes = (agent.run.place.server,)  # where that runs its pane would
     return find_unknown(map(procfs.observe_process, processes))
 
 
@@ -53,9 +53,10 @@ def refuse_unseen(ctx: Context, agent: Agent) -> None:
     why = why_unseen(ctx, agent)
     if why is not None:
         raise CannotSee(
-            f"{agent.name} cannot be ended from here, because its process cannot be seen ({why}); "
+            f"{agent.task.name} cannot be ended from here, because its process cannot be seen "
+            f"({why}); "
             "nothing was touched, run this where it was started; if that machine or container is "
-            f"gone for good, say so with `tmuxorch rm --gone {agent.name}`"
+            f"gone for good, say so with `tmuxorch rm --gone {agent.task.name}`"
         )
 
 
@@ -71,5 +72,5 @@ def take_as_gone(ctx: Context, agent: Agent) -> Agent:
         )
     if why_unseen(ctx, agent) is not None:
         ctx.store.record(agent, "taken as ended", _WORD)
-        rundir.note_over(ctx.run_dir(agent.id), run=agent.restarts)
+        rundir.note_over(ctx.run_dir(agent.task.id), run=agent.run.number)
     return agent

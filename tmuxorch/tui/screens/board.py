@@ -122,14 +122,14 @@ class BoardScreen(Screen[None]):
 
         if before is None or not _ran(before) or _ran(row) or not row.ended:
             return
-        if row.agent.stopped or row.id in self.steps:
+        if row.agent.run.stopped or row.id in self.steps:
             return
         if row.state is State.LOST:
-            self.say(f"{row.agent.name} is lost: its tmux server has gone", "warning")
+            self.say(f"{row.agent.task.name} is lost: its tmux server has gone", "warning")
         elif row.status is Status.DONE:
-            self.say(f"{row.agent.name} has finished; Enter shows what it left")
+            self.say(f"{row.agent.task.name} has finished; Enter shows what it left")
         elif row.status is Status.CRASHED:
-            self.say(f"{row.agent.name} crashed: {describe_exit(row.exit)}", "warning")
+            self.say(f"{row.agent.task.name} crashed: {describe_exit(row.exit)}", "warning")
 
     def _take_look(self, look: Look) -> None:
         if look.changes is not None and self.changes.get(look.id) != look.changes:
@@ -156,7 +156,7 @@ class BoardScreen(Screen[None]):
         word = literal(message.step.split(" ")[0])
         name = message.step.rpartition(" ")[2]
         for row in self.snapshot.rows:
-            if row.id in message.ids and (len(message.ids) == 1 or row.agent.name == name):
+            if row.id in message.ids and (len(message.ids) == 1 or row.agent.task.name == name):
                 self.steps[row.id] = word
         self.update()
 
@@ -214,7 +214,7 @@ class BoardScreen(Screen[None]):
 
     def _update_bars(self, where: str | None) -> None:
         place = os.path.basename(where) if where else "all repositories"
-        scope = [r for r in self.snapshot.rows if where is None or r.agent.repo == where]
+        scope = [r for r in self.snapshot.rows if where is None or r.agent.task.repo == where]
         self.query_one(Headline).tell(
             place if self.orch.setting.title == "tmuxorch" else self.orch.setting.title,
             count_statuses(scope),
@@ -223,7 +223,7 @@ class BoardScreen(Screen[None]):
             len(self.marked),
         )
         row = self.row
-        about = f"{literal(row.agent.name)}  {first_line(row.agent.task)}" if row else ""
+        about = f"{literal(row.agent.task.name)}  {first_line(row.agent.task.text)}" if row else ""
         self.query_one(TabBar).tell([tab.value for tab in Tab], self.tab, about)
         self._tell_keys()
 

@@ -31,7 +31,7 @@ class Deeds(BoardScreen):
 
     def action_new(self, task: str = "") -> None:
         row = self.row
-        repo = self.orch.setting.repo or (row.agent.repo if row else None)
+        repo = self.orch.setting.repo or (row.agent.task.repo if row else None)
         if repo is None:
             self.say("a new worker needs a git repository: start tmuxorch inside one", "warning")
             return
@@ -61,9 +61,9 @@ class Deeds(BoardScreen):
         )
 
     def _made(self, agent: Agent) -> None:
-        self.say(f"{agent.name} works on {agent.branch}")
+        self.say(f"{agent.task.name} works on {agent.task.branch}")
         self.words = ""
-        self.select(agent.id)
+        self.select(agent.task.id)
 
     # -- send ----------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class Deeds(BoardScreen):
             return
         from tmuxorch.tui.screens.write import WriteMessage
 
-        to = agents[0].name if len(agents) == 1 else f"{len(agents)} agents"
+        to = agents[0].task.name if len(agents) == 1 else f"{len(agents)} agents"
         self.app.push_screen(
             WriteMessage(f"Send to {to}", self._sent), lambda text: self._send(agents, text)
         )
@@ -102,7 +102,7 @@ class Deeds(BoardScreen):
         rows = [row for row in self.chosen if row.state is not State.REMOVING]
         if not rows:
             return
-        one = rows[0].agent.name if len(rows) == 1 else f"{len(rows)} agents"
+        one = rows[0].agent.task.name if len(rows) == 1 else f"{len(rows)} agents"
         ask = Ask(f"Remove {one}?", None, yes="remove")
         self.app.push_screen(ask, lambda yes: self._remove(rows) if yes else None)
         self.jobs.start(
@@ -117,7 +117,7 @@ class Deeds(BoardScreen):
         for row in rows:
             self.steps[row.id] = "removing"
             self.jobs.start(
-                f"removing {row.agent.name}",
+                f"removing {row.agent.task.name}",
                 partial(actions.remove, setting=setting, agents=[row.agent]),
                 ids=[row.id],
                 then=self._tell_removed,
@@ -127,9 +127,9 @@ class Deeds(BoardScreen):
     def _tell_removed(self, outcome: Outcome) -> None:
         self._removed += outcome.done
         for entry in outcome.done:
-            kept = f"; branch {entry.branch} is kept" if entry.branch_kept else ""
+            kept = f"; branch {entry.task.branch} is kept" if entry.branch_kept else ""
             saved = "; uncommitted work is saved" if entry.salvage_ref or entry.archive else ""
-            self.say(f"removed {entry.name}{kept}{saved}; u brings it back")
+            self.say(f"removed {entry.task.name}{kept}{saved}; u brings it back")
         for failure in outcome.failures:
             self.say(failure, "error")
 
@@ -143,8 +143,8 @@ class Deeds(BoardScreen):
         )
 
     def _restored(self, agent: Agent) -> None:
-        self.say(f"{agent.name} is back with its work; R starts it")
-        self.select(agent.id)
+        self.say(f"{agent.task.name} is back with its work; R starts it")
+        self.select(agent.task.id)
 
     # -- stop, restart, rename, merge ----------------------------------------------------
 
@@ -152,9 +152,9 @@ class Deeds(BoardScreen):
         rows = [row for row in self.chosen if row.state is State.RUNNING]
         if not rows:
             return
-        names = ", ".join(row.agent.name for row in rows)
+        names = ", ".join(row.agent.task.name for row in rows)
         facts: list[TextLine] = [
-            Plain(f"{row.agent.name} is {row.status}; what it is doing now is cut off")
+            Plain(f"{row.agent.task.name} is {row.status}; what it is doing now is cut off")
             for row in rows
         ]
         facts.append(Plain("worktree, branch and files stay; R starts it again", "label"))
@@ -182,12 +182,12 @@ class Deeds(BoardScreen):
             self._restart(rows)
             return
         facts: list[TextLine] = [
-            Plain(f"{row.agent.name} is {row.status}; what it is doing now is cut off")
+            Plain(f"{row.agent.task.name} is {row.status}; what it is doing now is cut off")
             for row in live
         ]
         facts.append(Plain("it begins again in its worktree; nothing there changes", "label"))
         self.app.push_screen(
-            Ask(f"Restart {live[0].agent.name}?", facts, yes="restart", no="let it run"),
+            Ask(f"Restart {live[0].agent.task.name}?", facts, yes="restart", no="let it run"),
             lambda yes: self._restart(rows) if yes else None,
         )
 
@@ -208,23 +208,28 @@ class Deeds(BoardScreen):
 
             agent = row.agent
             self.app.push_screen(
-                WriteName(f"Rename {agent.name}", agent.name),
+                WriteName(f"Rename {agent.task.name}", agent.task.name),
                 lambda name: self._rename(agent, name),
             )
 
     def _rename(self, agent: Agent, name: str | None) -> None:
-        if name and name != agent.name:
+        if name and name != agent.task.name:
             self.jobs.start(
                 "renaming",
                 lambda ctx: actions.rename(ctx, agent, name),
-                then=lambda renamed: self.say(f"{agent.name} is now {renamed.name}"),
+                then=lambda renamed: self.say(f"{agent.task.name} is now {renamed.name}"),
             )
 
     def action_merge(self) -> None:
         row = self.row
         if row is None:
             return
-        ask = Ask(f"Merge {row.agent.name} into {row.agent.base}?", None, yes="merge", no="leave")
+        ask = Ask(
+            f"Merge {row.agent.task.name} into {row.agent.task.base}?",
+            None,
+            yes="merge",
+            no="leave",
+        )
         found: list[AtStake] = []
 
         def learn(stake: AtStake) -> None:
@@ -236,9 +241,9 @@ class Deeds(BoardScreen):
 
     def _merge(self, agent: Agent, stake: AtStake) -> None:
         self.jobs.start(
-            f"merging {agent.name}",
+            f"merging {agent.task.name}",
             lambda ctx: actions.merge(ctx, agent, commit=stake.uncommitted),
-            ids=[agent.id],
+            ids=[agent.task.id],
             then=self.say,
         )
 
@@ -252,7 +257,7 @@ def merge_lines(row: Row, stake: AtStake) -> list[TextLine]:
         lines.append(Plain("what is not committed is committed to its branch first", "label"))
     lines.append(Plain("if it does not fit, nothing is changed", "label"))
     if row.status is Status.WORKING:
-        lines.append(Plain(f"{row.agent.name} is still working", "warn"))
+        lines.append(Plain(f"{row.agent.task.name} is still working", "warn"))
     return lines
 
 

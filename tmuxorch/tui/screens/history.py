@@ -52,14 +52,15 @@ class HistoryScreen(Pick[HistoryEntry]):
     def line(self, item: HistoryEntry) -> str:
         changes = "" if item.files_changed is None else f"+{item.insertions} \u2212{item.deletions}"
         ago = view.age(time.time() - item.removed_at)
-        return (f"{ago:>4}  {item.reason:<13}  {item.name:<24.24}  {changes:>12}  "
-                f"{os.path.basename(item.repo):<14.14}  {first_line(item.task)}")  # fmt: skip
+        return (f"{ago:>4}  {item.reason:<13}  {item.task.name:<24.24}  {changes:>12}  "
+                f"{os.path.basename(item.task.repo):<14.14}  "
+                f"{first_line(item.task.text)}")  # fmt: skip
 
     def about(self, item: HistoryEntry) -> list[TextLine]:
-        lines: list[TextLine] = [Fact("task", line) for line in item.task.split("\n")[:6]]
+        lines: list[TextLine] = [Fact("task", line) for line in item.task.text.split("\n")[:6]]
         if item.exit is not None:
             lines.append(Fact("ended with", describe_exit(item.exit)))
-        lines.append(Fact("branch", f"{item.branch}{' (kept)' if item.branch_kept else ''}"))
+        lines.append(Fact("branch", f"{item.task.branch}{' (kept)' if item.branch_kept else ''}"))
         if item.salvage_ref or item.archive:
             lines.append(Fact("saved", item.salvage_ref or "ignored files", "good"))
         if item.restored_at is not None:

@@ -156,7 +156,8 @@ class MainScreen(Deeds):
 
             agent, colours = row.agent, self.orch.colours
             self._open_page(
-                f"{agent.name}: work since {agent.base}", lambda _: looks.diff_of(agent, colours)
+                f"{agent.task.name}: work since {agent.task.base}",
+                lambda _: looks.diff_of(agent, colours),
             )
 
     def action_why(self) -> None:
@@ -164,7 +165,7 @@ class MainScreen(Deeds):
             from tmuxorch.tui import looks
 
             agent = row.agent
-            self._open_page(f"why {agent.name}", lambda ctx: looks.timeline_of(ctx, agent))
+            self._open_page(f"why {agent.task.name}", lambda ctx: looks.timeline_of(ctx, agent))
 
     def _open_page(self, title: str, look: Any) -> None:
         page = Page(title)
@@ -212,7 +213,7 @@ class MainScreen(Deeds):
             return
         agent = row.agent
         self.jobs.start(
-            f"finding {agent.name}",
+            f"finding {agent.task.name}",
             lambda ctx: _way(ctx, agent),
             then=lambda way: self._go_there(agent, way),
         )
@@ -221,16 +222,16 @@ class MainScreen(Deeds):
         if isinstance(way, str):
             self.say(way, "warning")
         elif way is None:
-            self.say(f"you were at {agent.name}; prefix L (switch-client -l) goes there again")
+            self.say(f"you were at {agent.task.name}; prefix L (switch-client -l) goes there again")
         else:
             said = self.orch.terminal.lend(way.argv, way.environ)
-            self.say(said or f"back from {agent.name}", "warning" if said else "information")
+            self.say(said or f"back from {agent.task.name}", "warning" if said else "information")
             self.update()
 
     def action_shell(self) -> None:
         if (row := self.row) is None:
             return
-        worktree = row.agent.worktree
+        worktree = row.agent.task.worktree
         if not os.path.isdir(worktree):
             self.say(f"the worktree {worktree} is not there", "warning")
             return
@@ -268,5 +269,5 @@ def _way(ctx: Context, agent: Agent) -> Takeover | str | None:
     except NotRunning as e:
         return e.message
     if way is None:
-        attaching.say_way_back(ctx, agent, agent.place.pane if agent.place else None)
+        attaching.say_way_back(ctx, agent, agent.run.place.pane if agent.run.place else None)
     return way

@@ -42,7 +42,7 @@ class Triage(ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Title(f"{self._row.agent.name}: {self._row.status}")
+            yield Title(f"{self._row.agent.task.name}: {self._row.status}")
             yield TextView(classes="facts")
             yield KeyBar()
 
