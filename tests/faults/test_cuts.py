@@ -26,7 +26,8 @@ DRIVER = """
 import os, sys
 from tmuxorch import config
 from tmuxorch.model import Reason
-from tmuxorch.service import removal, restoring, sweep
+from tmuxorch.service.removal import removal, restoring
+from tmuxorch.service.sweep import sweep
 from tmuxorch.service.context import open_context
 
 verb, key, step, fault = sys.argv[1:]

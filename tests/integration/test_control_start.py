@@ -24,10 +24,10 @@ def test_a_channel_to_no_server_starts_none(world: World) -> None:
     assert not os.path.exists(world.socket)
 
 
-UNTIED = "import tmuxorch.adapters.control as c; c.tethered = list"
+UNTIED = "import tmuxorch.adapters.tmux.control as c; c.tethered = list"
 OWNER = """
 import os, sys, time
-from tmuxorch.adapters.control import Control
+from tmuxorch.adapters.tmux.control import Control
 control = Control(sys.argv[1])
 control.run("list-sessions")
 print(control._process.pid, flush=True)

@@ -178,7 +178,7 @@ class TestFlock:
         lock, log = tmp_path / "lock", tmp_path / "log"
         script = (
             "import sys, time\n"
-            "from tmuxorch.adapters.locks import flock\n"
+            "from tmuxorch.adapters.system.locks import flock\n"
             "with flock(sys.argv[1], timeout_s=30):\n"
             "    open(sys.argv[2], 'a').write('in ')\n"
             "    time.sleep(0.05)\n"

@@ -155,7 +155,7 @@ def test_a_removal_that_failed_is_tried_again_later(world: World, monkeypatch: A
     real, tries = removal.remove, []
 
     def refuses(ctx: Context, agent: Any, **kwargs: Any) -> Any:
-        tries.append(agent.id)
+        tries.append(agent.task.id)
         if len(tries) == 1:
             removal._claim(ctx, agent, kwargs["reason"], False)
             raise CannotSave("the disk is full")

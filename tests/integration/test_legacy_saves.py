@@ -38,7 +38,7 @@ NESTED = "vendor/tool"
 # Ends the process at one step, as a power cut would.
 KILLED = """
 import os, signal, sys
-from tmuxorch.service import legacy_saves
+from tmuxorch.service.removal import legacy_saves
 from tmuxorch.service.context import open_context
 def checkpoint(name):
     if name == sys.argv[2]:

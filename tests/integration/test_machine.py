@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0 or shutil.which("unshare") is None,
     reason="only root, with unshare, can put other files in the place of the system's",
 )
-SAY = "from tmuxorch.adapters.machine import read_machine; print(read_machine())"
+SAY = "from tmuxorch.adapters.system.machine import read_machine; print(read_machine())"
 MACHINE_ID = Path("/etc/machine-id")
 
 

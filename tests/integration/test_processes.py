@@ -233,7 +233,7 @@ def in_python(*prefix: str, code: str) -> str:
     """What a new interpreter says, below a command that changes its namespaces."""
     preamble = (
         f"import sys, os; sys.path.insert(0, {SOURCE!r}); "
-        "from tmuxorch.adapters import procfs, processes; from tmuxorch.model import ProcessId; "
+        "from tmuxorch.adapters.system import procfs, processes; from tmuxorch.model import ProcessId; "
     )
     answer = subprocess.run(
         [*prefix, sys.executable, "-c", preamble + code],
@@ -394,7 +394,7 @@ def test_a_proc_of_another_namespace_is_not_believed() -> None:
 @needs("unshare")
 def test_an_empty_proc_is_no_table_of_nobody() -> None:
     code = (
-        "from tmuxorch.adapters.process_table import read_table\n"
+        "from tmuxorch.adapters.system.process_table import read_table\n"
         "try: print(read_table())\n"
         "except Exception as error: print('refused:', error)"
     )
