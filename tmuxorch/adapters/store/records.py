@@ -129,8 +129,7 @@ class Store:
         if agent.damage:
             raise StateConflict(
                 f"the record of {agent.task.name} cannot be read ({agent.damage}), so nothing was "
-                "done; "
-                f"its files are in {agent.task.worktree}"
+                f"done; its files are in {agent.task.worktree}"
             )
         expected = list(expect)
         columns = as_columns(changes)

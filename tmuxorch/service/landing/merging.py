@@ -101,8 +101,7 @@ def check_nothing_else_at_stake(done: Merged) -> None:
     if rest:
         raise WorkAtStake(
             f"{agent.task.name} was kept, because it holds more than was merged; look at it, or "
-            "save "
-            f"and remove it with `tmuxorch rm -y {agent.task.name}`\n  " + "\n  ".join(rest)
+            f"save and remove it with `tmuxorch rm -y {agent.task.name}`\n  " + "\n  ".join(rest)
         )
 
 
@@ -134,8 +133,7 @@ def _check_committed(agent: Agent, *, commit: bool) -> None:
     if stake.operation:
         raise CannotMerge(
             f"{agent.task.name} was not merged: a {stake.operation} in {agent.task.worktree} is "
-            "not "
-            "finished; finish or abort it first"
+            "not finished; finish or abort it first"
         )
     loose = _uncommitted(stake)
     if not os.path.isdir(agent.task.worktree):
@@ -146,8 +144,7 @@ def _check_committed(agent: Agent, *, commit: bool) -> None:
         hint = "" if commit else ", or do it with --commit"
         raise CannotMerge(
             f"{agent.task.name} was not merged, because not all of its work is committed; tell it "
-            "to "
-            f"commit{hint}\n  " + "\n  ".join(lines)
+            f"to commit{hint}\n  " + "\n  ".join(lines)
         )
 
 
@@ -166,8 +163,7 @@ def _work(repo: Repo, agent: Agent) -> str:
         if tip is None:
             raise CannotMerge(
                 f"{agent.task.name} was not merged: its branch {agent.task.branch} is gone, and so "
-                "is its "
-                "worktree"
+                "is its worktree"
             )
         return tip
     if tip is not None and not merges.is_ancestor(repo, tip, head):

@@ -325,8 +325,7 @@ def refuse_from_inside(agent: Agent) -> None:
         if processes.is_ancestor_of_us(process.pid):
             raise StateConflict(
                 f"{agent.task.name} cannot be ended from inside its own window, because that would "
-                "end "
-                "this command too; run it from another terminal"
+                "end this command too; run it from another terminal"
             )
 
 

@@ -140,8 +140,7 @@ def _repository(entry: HistoryEntry) -> Repo:
     except NoRepository:
         raise CannotRestore(
             f"{entry.task.name} cannot be restored: its repository {entry.task.repo} is gone; "
-            "bring that "
-            "back first"
+            "bring that back first"
         ) from None
 
 
@@ -249,6 +248,5 @@ def _tell(ctx: Context, entry: HistoryEntry, agent: Agent) -> None:
     if agent.task.branch != entry.task.branch:
         ctx.narrate(
             f"the branch {entry.task.branch} has moved on or is checked out elsewhere and stays as "
-            "it "
-            f"is; the work is on {agent.task.branch}"
+            f"it is; the work is on {agent.task.branch}"
         )

@@ -217,8 +217,7 @@ def _start(ctx: Context, config: Config, agent: Agent, start: _Start) -> Agent:
         lines = launch.last_lines(ctx, agent)
         raise StartFailed(
             f"{agent.task.name} ended at once with {view.describe_exit(ended.exit)}; its worktree "
-            "is "
-            f"untouched. Its last lines:\n{lines}"
+            f"is untouched. Its last lines:\n{lines}"
         )
     return ctx.store.swap(
         agent,

@@ -54,8 +54,8 @@ def refuse_unseen(ctx: Context, agent: Agent) -> None:
     if why is not None:
         raise CannotSee(
             f"{agent.task.name} cannot be ended from here, because its process cannot be seen "
-            f"({why}); "
-            "nothing was touched, run this where it was started; if that machine or container is "
+            f"({why}); nothing was touched, run this where it was started; if that machine or "
+            "container is "
             f"gone for good, say so with `tmuxorch rm --gone {agent.task.name}`"
         )
 

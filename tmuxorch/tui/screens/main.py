@@ -189,7 +189,7 @@ class MainScreen(Deeds):
         if entry is not None:
             setting = self.orch.setting
             self.jobs.start(
-                f"restoring {entry.name}",
+                f"restoring {entry.task.name}",
                 lambda ctx: actions.restore(ctx, setting, entry),
                 then=self._restored,
             )
