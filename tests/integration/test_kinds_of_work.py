@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.workshop import Workshop, write
+from tmuxorch.core.stake import Stake, describe
 from tmuxorch.model import State
-from tmuxorch.service.removal import removal
-from tmuxorch.service.removal.stake import describe
+from tmuxorch.service.removal.work import observe_stake
 
 Kind = Callable[[Workshop, Path], None]
 KINDS: dict[str, Kind] = {}
@@ -574,8 +574,8 @@ def test_it_comes_back_as_it_was(shop: Workshop, name: str) -> None:
     KINDS[name](shop, top)
     reflog = set(shop.sh(top, "log", "-g", "--format=%H", "HEAD", "--", ok=False).split())
     before, mine = shop.look(top), shop.sh(shop.repo, "status", "--porcelain=v2", "--branch")
-    stake = removal.observe_stake(agent)
-    assert stake is not None
+    stake = observe_stake(agent)
+    assert isinstance(stake, Stake)
     assert describe(stake)
 
     entry = shop.remove(agent)
@@ -608,8 +608,8 @@ def test_there_are_forty_kinds_and_more() -> None:
 def test_a_log_alone_keeps_a_worker_from_being_called_clean(shop: Workshop) -> None:
     agent = shop.worker()
     a_commit_that_only_the_log_knows(shop, Path(agent.task.worktree))
-    stake = removal.observe_stake(agent)
-    assert stake is not None
+    stake = observe_stake(agent)
+    assert isinstance(stake, Stake)
     assert [commit.title for commit in stake.dropped] == ["write dropped.txt"]
 
 
@@ -617,8 +617,8 @@ def test_what_was_restored_is_as_much_at_stake_as_it_was(shop: Workshop) -> None
     agent = shop.worker()
     write(Path(agent.task.worktree) / "README", "")
     again = shop.restore(shop.remove(agent))
-    stake = removal.observe_stake(again)
-    assert stake is not None
+    stake = observe_stake(again)
+    assert isinstance(stake, Stake)
     assert stake.unstaged == ("README",)
     last = shop.restore(shop.remove(again))
     assert (Path(last.task.worktree) / "README").read_bytes() == b""
@@ -626,8 +626,8 @@ def test_what_was_restored_is_as_much_at_stake_as_it_was(shop: Workshop) -> None
 
 def test_a_link_is_no_change_where_git_makes_line_ends(shop: Workshop) -> None:
     shop.sh(shop.repo, "config", "core.autocrlf", "true")
-    stake = removal.observe_stake(shop.worker())
-    assert stake is not None
+    stake = observe_stake(shop.worker())
+    assert isinstance(stake, Stake)
     assert stake.empty, describe(stake)
 
 
@@ -648,8 +648,8 @@ def test_commits_are_kept_though_neither_head_nor_branch_has_them(shop: Workshop
     commit = shop.commit(top, "precious.txt")
     shop.sh(top, "checkout", "-q", "--orphan", "fresh")
     shop.sh(shop.repo, "branch", "-qD", agent.task.branch)
-    stake = removal.observe_stake(agent)
-    assert stake is not None
+    stake = observe_stake(agent)
+    assert isinstance(stake, Stake)
     assert [kept.oid for kept in stake.dropped] == [commit]
     entry = shop.remove(agent)
     shop.collect_garbage()

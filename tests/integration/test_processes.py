@@ -233,7 +233,8 @@ def in_python(*prefix: str, code: str) -> str:
     """What a new interpreter says, below a command that changes its namespaces."""
     preamble = (
         f"import sys, os; sys.path.insert(0, {SOURCE!r}); "
-        "from tmuxorch.adapters.system import procfs, processes; from tmuxorch.model import ProcessId; "
+        "from tmuxorch.adapters.system import procfs, processes; "
+        "from tmuxorch.model import ProcessId; "
     )
     answer = subprocess.run(
         [*prefix, sys.executable, "-c", preamble + code],

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from tests.rawtree import RawTree, differences, read_tree
 from tests.works import CONFIGS, FILTER, WORKS, Bench
 from tests.workshop import Workshop, write
+from tmuxorch.core.stake import Stake
 from tmuxorch.model import Agent
-from tmuxorch.service.removal import removal
+from tmuxorch.service.removal.work import observe_stake
 
 SOME_WORK = st.lists(st.sampled_from(sorted(WORKS)), min_size=1, max_size=6)
 CONFIG = st.sampled_from(sorted(CONFIGS))
@@ -66,8 +67,9 @@ def assert_removal_and_restore_give_it_back(shop: Workshop, agent: Agent) -> Non
 
 def assert_nothing_at_stake_is_true(shop: Workshop, agent: Agent) -> None:
     """Where removal would save nothing, git alone makes all of it again."""
-    stake = removal.observe_stake(agent)
-    if stake is None or not stake.empty:
+    stake = observe_stake(agent)
+    assert isinstance(stake, Stake)
+    if not stake.empty:
         return
     before = look(shop, agent.task.worktree)
     assert before.own is not None

@@ -25,20 +25,19 @@ from tests.agents import (
     changed,
 )
 from tmuxorch.core.observation import (
-    AtStake,
-    NothingAtStake,
     Observation,
     ProcessFact,
-    StakeFact,
     Unknown,
     WindowFact,
     WindowSeen,
 )
 from tmuxorch.core.reconcile import DESTRUCTIVE, Action, Policy, Verdict, decide
+from tmuxorch.core.stake import Stake, StakeFact
 from tmuxorch.model import Agent, DeadPolicy, Exit, Kind, Reason, State, Status
 
 POLICY = Policy(DeadPolicy.CLEAN, never_started_s=120)
 NOW = 1000.0
+NOTHING = Stake("b")
 RUNNING = agent(State.RUNNING)
 
 
@@ -195,13 +194,13 @@ def test_an_end_by_force_removes_nothing_once_the_server_is_gone_too(
     reason: Reason, dead: DeadPolicy
 ) -> None:
     who = agent(State.EXITED, reason=reason)
-    seen = Observation(SERVER_GONE, DEAD, DEAD, stake=NothingAtStake(), dead_for_s=9)
+    seen = Observation(SERVER_GONE, DEAD, DEAD, stake=NOTHING, dead_for_s=9)
     assert judge(who, seen, dead=dead).action is Action.LEAVE
 
 
 def test_an_end_by_force_removes_nothing_before_the_server_has_outlived_it_for_a_moment() -> None:
     who = agent(State.EXITED, reason=Reason.CRASHED)
-    seen = Observation(GONE, DEAD, DEAD, stake=NothingAtStake())
+    seen = Observation(GONE, DEAD, DEAD, stake=NOTHING)
     assert judge(who, seen).action is Action.LOOK_AGAIN
     assert judge(who, replace(seen, dead_for_s=1.0)).action is Action.REMOVE
 
@@ -216,7 +215,7 @@ def test_an_end_that_cannot_be_read_is_recorded_as_just_an_end_and_kept() -> Non
     assert judge(RUNNING, seen).status is Status.ENDED
     over = agent(State.EXITED, status=Status.ENDED, reason=Reason.CRASHED)
     for dead in DeadPolicy:
-        after = Observation(GONE, DEAD, DEAD, stake=NothingAtStake(), dead_for_s=9)
+        after = Observation(GONE, DEAD, DEAD, stake=NOTHING, dead_for_s=9)
         assert judge(over, after, dead=dead).action is Action.LEAVE
 
 
@@ -243,14 +242,14 @@ def test_a_pane_that_somebody_else_took_over_is_not_closed() -> None:
 @pytest.mark.parametrize(
     ("dead", "stake", "action"),
     [
-        (DeadPolicy.CLEAN, NothingAtStake(), Action.REMOVE),
-        (DeadPolicy.CLEAN, AtStake(("1 file",)), Action.LEAVE),
+        (DeadPolicy.CLEAN, NOTHING, Action.REMOVE),
+        (DeadPolicy.CLEAN, Stake("b", untracked=("1 file",)), Action.LEAVE),
         (DeadPolicy.CLEAN, Unknown("git"), Action.LEAVE),
         (DeadPolicy.CLEAN, None, Action.LEAVE),
-        (DeadPolicy.ALWAYS, AtStake(("1 file",)), Action.REMOVE),
-        (DeadPolicy.ALWAYS, AtStake(("1 file",), odd=("its .git",)), Action.LEAVE),
+        (DeadPolicy.ALWAYS, Stake("b", untracked=("1 file",)), Action.REMOVE),
+        (DeadPolicy.ALWAYS, Stake("b", untracked=("1 file",), odd=("its .git",)), Action.LEAVE),
         (DeadPolicy.ALWAYS, None, Action.LEAVE),
-        (DeadPolicy.NEVER, NothingAtStake(), Action.LEAVE),
+        (DeadPolicy.NEVER, NOTHING, Action.LEAVE),
     ],
 )
 def test_the_policy_decides_about_ended_workers(
@@ -265,7 +264,7 @@ def test_the_policy_decides_about_ended_workers(
 
 def test_an_agent_that_a_person_stopped_is_kept() -> None:
     who = agent(State.EXITED, stopped=True)
-    assert judge(who, Observation(GONE, DEAD, stake=NothingAtStake())).action is Action.LEAVE
+    assert judge(who, Observation(GONE, DEAD, stake=NOTHING)).action is Action.LEAVE
 
 
 @pytest.mark.parametrize(
@@ -295,7 +294,7 @@ PROCESSES: tuple[ProcessFact | None, ...] = (ALIVE, DEAD, UNKNOWN, None)
 
 
 def test_over_every_combination_nothing_is_done_in_ignorance_or_to_the_living() -> None:
-    stakes: tuple[StakeFact | None, ...] = (NothingAtStake(), AtStake(("x",)), UNKNOWN, None)
+    stakes: tuple[StakeFact | None, ...] = (NOTHING, Stake("b", untracked=("x",)), UNKNOWN, None)
     count = 0
     for state, kind, stopped, has_process in product(State, Kind, (True, False), (True, False)):
         who = agent(state, kind=kind, stopped=stopped, restart_at=1.0, owner=ALIVE.process)

@@ -10,11 +10,13 @@ from tmuxorch.cli.app import common_options, complete_name, json_option
 from tmuxorch.cli.output import ask, print_json
 from tmuxorch.cli.session import Session
 from tmuxorch.core import view
+from tmuxorch.core.observation import Unknown
+from tmuxorch.core.stake import describe
 from tmuxorch.errors import WorkAtStake
 from tmuxorch.model import Agent, HistoryEntry, Reason
 from tmuxorch.service.care.repository import mend
 from tmuxorch.service.removal import removal
-from tmuxorch.service.removal.stake import describe
+from tmuxorch.service.removal.work import observe_stake
 from tmuxorch.service.workers.visibility import take_as_gone
 
 
@@ -65,8 +67,10 @@ def _agreed(agents: list[Agent]) -> list[Agent]:
     """Those that may go: all with nothing at stake, and the others if the person says so."""
     asked = []
     for agent in agents:
-        stake = removal.observe_stake(agent)
-        if stake is not None and not stake.empty:
+        stake = observe_stake(agent)
+        if isinstance(stake, Unknown):
+            asked.append((agent, [f"what is in it cannot be told: {stake.why}"]))
+        elif not stake.empty:
             asked.append((agent, describe(stake)))
     if not asked:
         return agents

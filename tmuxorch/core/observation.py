@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from dataclasses import dataclass
+
+    from tmuxorch.core.stake import StakeFact
 else:
     from tmuxorch.values import dataclass
 
@@ -112,25 +114,6 @@ class ServerGone:
 
 
 WindowFact = WindowSeen | WindowMissed | WindowGone | ServerGone | Unknown
-
-
-@dataclass(frozen=True, slots=True)
-class NothingAtStake:
-    """Removing the worktree would lose nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class AtStake:
-    """What removing the worktree would lose, in lines for a person.
-
-    `odd` says in what it is another directory than was made: no automatic step touches one.
-    """
-
-    lines: tuple[str, ...]
-    odd: tuple[str, ...] = ()
-
-
-StakeFact = NothingAtStake | AtStake | Unknown
 
 
 @dataclass(frozen=True, slots=True)

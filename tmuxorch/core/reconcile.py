@@ -11,11 +11,9 @@ from enum import StrEnum
 
 from tmuxorch.core.observation import (
     Alive,
-    AtStake,
     Dead,
     Ended,
     Glance,
-    NothingAtStake,
     Observation,
     ServerGone,
     Started,
@@ -24,6 +22,7 @@ from tmuxorch.core.observation import (
     WindowMissed,
     WindowSeen,
 )
+from tmuxorch.core.stake import Stake, describe
 from tmuxorch.core.view import describe_exit, ended_status, exit_of, state_and_status
 from tmuxorch.model import Agent, DeadPolicy, Exit, Kind, Reason, State, Status
 
@@ -204,18 +203,18 @@ def _worker_exited(agent: Agent, seen: Observation, policy: Policy) -> Verdict:
     reason = agent.reason or reason_of(agent, agent.run.exit)
     if agent.status is Status.ENDED:
         return Verdict(Action.LEAVE, "kept for review: how it ended is not known")
-    if isinstance(seen.stake, AtStake) and seen.stake.odd:
+    if isinstance(seen.stake, Stake) and seen.stake.odd:
         return Verdict(Action.LEAVE, f"kept for review: {'; '.join(seen.stake.odd)}")
     if policy.dead is DeadPolicy.ALWAYS and seen.stake is None:
         return Verdict(Action.LEAVE, "its worktree has not been looked at yet")
     if policy.dead is DeadPolicy.ALWAYS:
         return Verdict(Action.REMOVE, f"cleanup.dead is always; {facts(seen)}", reason=reason)
     match seen.stake:
-        case NothingAtStake() if policy.dead is DeadPolicy.CLEAN:
+        case Stake(empty=True) if policy.dead is DeadPolicy.CLEAN:
             why = f"it has ended and nothing is at stake; {facts(seen)}"
             return Verdict(Action.REMOVE, why, reason=reason)
-        case AtStake(lines, _):
-            return Verdict(Action.LEAVE, f"kept for review: {'; '.join(lines)}")
+        case Stake(empty=False) as stake:
+            return Verdict(Action.LEAVE, f"kept for review: {'; '.join(describe(stake))}")
         case Unknown(why):
             return Verdict(Action.LEAVE, f"what is at stake is unknown: {why}")
     return Verdict(Action.LEAVE, "kept for review")

@@ -99,7 +99,9 @@ def create(ctx: Context, setting: Setting, wish: Wish) -> Agent:
 def observe_stake(row: Row) -> AtStake:
     """What is at stake in one agent; a look that fails is said, never taken for nothing."""
     from tmuxorch.adapters.system import processes
-    from tmuxorch.service.removal import removal, stake
+    from tmuxorch.core import stake
+    from tmuxorch.core.observation import Unknown
+    from tmuxorch.service.removal.work import observe_stake as observe_stake_of
 
     agent = row.agent
     family = processes.find_family(
@@ -109,13 +111,9 @@ def observe_stake(row: Row) -> AtStake:
         since_ticks=None,
     )
     alive = row.state is State.RUNNING
-    try:
-        found = removal.observe_stake(agent)
-    except TmuxorchError as e:
-        return AtStake(agent.task.id, agent.task.name, alive, len(family), problem=e.message)
-    if found is None:
-        problem = f"its repository {agent.task.repo} is not there"
-        return AtStake(agent.task.id, agent.task.name, alive, len(family), problem=problem)
+    found = observe_stake_of(agent)
+    if isinstance(found, Unknown):
+        return AtStake(agent.task.id, agent.task.name, alive, len(family), problem=found.why)
     keeps = agent.task.branch if found.commits or not agent.task.branch_made else ""
     lines = tuple(stake.describe(found))
     uncommitted = bool(found.staged or found.unstaged or found.untracked)

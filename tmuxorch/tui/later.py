@@ -11,7 +11,7 @@ from tmuxorch.adapters.system import processes
 from tmuxorch.service import context
 from tmuxorch.service.health import leader
 from tmuxorch.service.landing import merging
-from tmuxorch.service.removal import removal, restoring, stake
+from tmuxorch.service.removal import removal, restoring
 from tmuxorch.service.sweep import sweep
 from tmuxorch.service.workers import attaching, creation, launch, renaming, running
 from tmuxorch.tui import looks
@@ -25,6 +25,6 @@ from tmuxorch.tui.tally import Tally
 __all__ = [
     "Looker", "Reader", "Tally", "attaching", "config", "context", "creation", "git",
     "help_screen", "history", "launch", "leader", "looks", "merging", "new", "processes",
-    "removal", "renaming", "restoring", "rundir", "running", "stake", "sweep", "sweep_screen",
+    "removal", "renaming", "restoring", "rundir", "running", "sweep", "sweep_screen",
     "triage", "write",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tmuxorch.adapters.git.call import git, last_words
 from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.worktrees import list_worktrees
+from tmuxorch.core.stake import Commit
 from tmuxorch.errors import BadName, GitFailed
 
 # Refs that do not keep a commit: our own, and those of a moment (a bisect, a stash).
@@ -28,12 +29,6 @@ class Base:
 
     name: str
     commit: str
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    oid: str
-    title: str
 
 
 def resolve_base(repo: Repo, base: str | None, *, cwd: str) -> Base:

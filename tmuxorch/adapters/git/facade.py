@@ -3,7 +3,6 @@
 from tmuxorch.adapters.git.admin import canonical, list_admins
 from tmuxorch.adapters.git.branches import (
     Base,
-    Commit,
     branch_commit,
     check_branch_name,
     commits_only_on,
@@ -29,7 +28,6 @@ from tmuxorch.adapters.git.worktrees import (
 
 __all__ = [
     "Base",
-    "Commit",
     "Entry",
     "Repo",
     "Status",

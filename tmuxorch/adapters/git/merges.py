@@ -10,11 +10,11 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tmuxorch.adapters.git.branches import Commit
 from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, git, last_words
 from tmuxorch.adapters.git.checkout import Checkout
 from tmuxorch.adapters.git.location import Repo, read_line
 from tmuxorch.adapters.git.worktrees import Worktree, find_admin_dir, list_worktrees
+from tmuxorch.core.stake import Commit
 from tmuxorch.errors import GitFailed, GitTooOld, MergeConflict
 
 _FALSE = ("false", "no", "off", "0", "")

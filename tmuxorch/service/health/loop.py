@@ -14,8 +14,9 @@ from functools import partial
 
 from tmuxorch.adapters.store.watchfile import poke
 from tmuxorch.adapters.system import procfs
-from tmuxorch.core.observation import Alive, AtStake, Dead, NothingAtStake, Unknown, WindowSeen
+from tmuxorch.core.observation import Alive, Dead, WindowSeen
 from tmuxorch.core.reconcile import Action, Policy, Verdict, decide
+from tmuxorch.core.stake import Stake, StakeFact
 from tmuxorch.errors import StateConflict, TmuxorchError
 from tmuxorch.model import Agent, AgentId, DeadPolicy, Kind, ProcessId, State
 from tmuxorch.service.health import verdicts
@@ -23,14 +24,13 @@ from tmuxorch.service.health.activity import Doing
 from tmuxorch.service.health.observer import Observer
 from tmuxorch.service.health.panes import Servers
 from tmuxorch.service.health.pool import Hands
-from tmuxorch.service.removal import removal
-from tmuxorch.service.removal.stake import describe
+from tmuxorch.service.removal.work import observe_stake
 from tmuxorch.service.sweep import sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.config import Config
-    from tmuxorch.core.observation import Observation, StakeFact
+    from tmuxorch.core.observation import Observation
     from tmuxorch.service.context import Context
     from tmuxorch.service.settings import Settings
 
@@ -249,7 +249,7 @@ class Health:
 
     def _find_stake(self, agent: Agent) -> None:
         found = self._stakes[agent.task.id] = observe_stake(agent)
-        if isinstance(found, AtStake) and found.odd:
+        if isinstance(found, Stake) and found.odd:
             self._record_odd(agent, "; ".join(found.odd))
 
     def _record_odd(self, agent: Agent, why: str) -> None:
@@ -328,14 +328,3 @@ class Health:
                 self.tell(Deed("", "tmuxorch", what, why))
         finally:
             ctx.store.close()
-
-
-def observe_stake(agent: Agent) -> StakeFact:
-    """What removing the agent would lose, as a fact; a live process in its worktree counts."""
-    try:
-        found = removal.observe_stake(agent)
-    except (TmuxorchError, OSError) as e:
-        return Unknown(str(e))
-    if found is None:
-        return Unknown("its repository is gone")
-    return NothingAtStake() if found.empty else AtStake(tuple(describe(found)), found.odd)

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tmuxorch.adapters.tmux.server import Pane
-    from tmuxorch.core.observation import Ended, ProcessFact, StakeFact, Started, WindowFact
+    from tmuxorch.core.observation import Ended, ProcessFact, Started, WindowFact
+    from tmuxorch.core.stake import StakeFact
     from tmuxorch.model import ProcessId
     from tmuxorch.service.health.activity import Doing
 

@@ -11,20 +11,20 @@ from tmuxorch.adapters.git import merges
 from tmuxorch.adapters.git.changes import find_checkout
 from tmuxorch.adapters.git.checkout import head_of
 from tmuxorch.core.literal import literal
+from tmuxorch.core.observation import Unknown
+from tmuxorch.core.stake import describe
 from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, WorkAtStake
 from tmuxorch.model import State
 from tmuxorch.service.care.repository import repo_lock
-from tmuxorch.service.removal import removal
-from tmuxorch.service.removal.stake import describe
+from tmuxorch.service.removal.work import observe_stake
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmuxorch.adapters.git.branches import Commit
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.adapters.git.merges import MergeSettings
+    from tmuxorch.core.stake import Commit, Stake
     from tmuxorch.model import Agent
     from tmuxorch.service.context import Context
-    from tmuxorch.service.removal.stake import Stake
 
 TITLE_MAX = 72
 FILES_SHOWN = 20
@@ -96,8 +96,10 @@ def check_nothing_else_at_stake(done: Merged) -> None:
     agent, repo = done.agent, git.find_repo(done.agent.task.repo)
     if _work(repo, agent) != done.head:
         raise WorkAtStake(f"{agent.task.name} was kept: it has made new commits since the merge")
-    stake = removal.observe_stake(agent)
-    rest = [] if stake is None else describe(replace(stake, commits=()))
+    stake = observe_stake(agent)
+    if isinstance(stake, Unknown):
+        raise WorkAtStake(f"{agent.task.name} was kept: what is in it cannot be told: {stake.why}")
+    rest = describe(replace(stake, commits=()))
     if rest:
         raise WorkAtStake(
             f"{agent.task.name} was kept, because it holds more than was merged; look at it, or "
@@ -127,9 +129,12 @@ def _target(repo: Repo, agent: Agent, into: str | None) -> tuple[str, str]:
 
 def _check_committed(agent: Agent, *, commit: bool) -> None:
     """Refuse while the worktree holds changes that a merge would leave behind."""
-    stake = removal.observe_stake(agent)
-    if stake is None:
-        return
+    stake = observe_stake(agent)
+    if isinstance(stake, Unknown):
+        raise CannotMerge(
+            f"{agent.task.name} was not merged: whether all of its work is committed cannot be "
+            f"told: {stake.why}"
+        )
     if stake.operation:
         raise CannotMerge(
             f"{agent.task.name} was not merged: a {stake.operation} in {agent.task.worktree} is "

@@ -22,7 +22,8 @@ from tmuxorch.adapters.system.treewalk import walk
 from tmuxorch.errors import CannotSave, GitFailed, TmuxorchError
 from tmuxorch.service import places
 from tmuxorch.service.care.repository import repo_lock
-from tmuxorch.service.removal import salvage, stake_look
+from tmuxorch.service.removal import salvage
+from tmuxorch.service.removal.work import Work, observe_work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from tmuxorch.model import Agent
     from tmuxorch.service.context import Context
     from tmuxorch.service.removal.salvage import Saved
-    from tmuxorch.service.removal.stake_look import Work
 
 # How long somebody else's open file is waited for: a look by an editor or a git of the person's.
 WRITERS_S = 1.0
@@ -127,15 +127,8 @@ def _save(ctx: Context, repo: Repo, agent: Agent, place: str, cap_bytes: int) ->
     """Save what is at stake, and copies that nobody changed: their originals may change."""
     notes = _notes(find_admin_dir(repo, agent.task.worktree))
     files = f"{place}/files"
-    work = stake_look.observe_work(
-        repo,
-        agent.task.worktree,
-        branch=agent.task.branch,
-        branch_made=agent.task.branch_made,
-        base_commit=agent.task.base_commit,
-        copied=agent.task.copied,
-        top=files if os.path.lexists(files) else None,
-    )
+    top = files if os.path.lexists(files) else None
+    work = observe_work(repo, agent.task, top=top)
     if work.stake.special:
         what = ", ".join(work.stake.special[:3])
         ctx.narrate(f"FIFOs, sockets and devices are not saved, of {agent.task.name}: {what}")

@@ -30,64 +30,20 @@ from tmuxorch.model import HistoryEntry, Reason, State, Status
 from tmuxorch.service import places
 from tmuxorch.service.care.repository import mend, repo_lock
 from tmuxorch.service.health import liveness
-from tmuxorch.service.removal import aside, stake_look
+from tmuxorch.service.removal import aside
 from tmuxorch.service.workers.visibility import recorded_processes, refuse_unseen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
-    from tmuxorch.adapters.system.processes import Member
     from tmuxorch.model import Agent
     from tmuxorch.service.context import Context
     from tmuxorch.service.removal.aside import Taken
-    from tmuxorch.service.removal.stake import Stake
-    from tmuxorch.service.removal.stake_look import Work
 
 SCREEN_LINES = 200
 SCREEN_BYTES = 64 * 1024
 BURIED = "buried"
 RESTORING = "restoring:"
-
-
-def observe_stake(agent: Agent) -> Stake | None:
-    """What removing the agent would lose; None if its repository is gone."""
-    repo = _repository(agent)
-    if repo is None:
-        return None
-    strangers = tuple(str(member) for member in _strangers(agent))
-    return replace(_observe_work(repo, agent).stake, processes=strangers)
-
-
-def _observe_work(repo: Repo, agent: Agent, *, top: str | None = None) -> Work:
-    return stake_look.observe_work(
-        repo,
-        agent.task.worktree,
-        branch=agent.task.branch,
-        branch_made=agent.task.branch_made,
-        base_commit=agent.task.base_commit,
-        copied=agent.task.copied,
-        top=top,
-    )
-
-
-def _strangers(agent: Agent) -> tuple[Member, ...]:
-    """Who works in the worktree and is not the agent's."""
-    users = processes.observe_users_of(agent.task.worktree)
-    if not users:
-        return ()
-    family = processes.find_family(
-        agent_id=agent.task.id,
-        roots=tuple(p for p in (agent.run.shim, agent.run.process) if p is not None),
-        worktree=agent.task.worktree,
-        since_ticks=agent.run.shim.ticks if agent.run.shim is not None else None,
-    )
-    own = {member.process for member in family}
-    inside = any(
-        processes.is_ancestor_of_us(p.pid) for p in (agent.run.shim, agent.run.process) if p
-    )
-    if inside:  # the family as this command sees it leaves out what the command hangs from
-        users = tuple(u for u in users if not processes.is_ancestor_of_us(u.process.pid))
-    return tuple(user for user in users if user.process not in own)
 
 
 def remove(

@@ -23,7 +23,7 @@ from tmuxorch.adapters.store.saves import Manifest, copy_tree
 from tmuxorch.adapters.system.treewalk import walk
 from tmuxorch.core.sizes import human_size
 from tmuxorch.errors import CannotSave, GitFailed
-from tmuxorch.service.removal.stake_look import Work
+from tmuxorch.service.removal.work import Work
 
 CAP_BYTES = 256_000_000
 REFS = "refs/tmuxorch/salvage"

@@ -13,10 +13,12 @@ from tmuxorch.adapters.system import procfs
 from tmuxorch.core import naming
 from tmuxorch.core.literal import pasteable
 from tmuxorch.core.observation import Dead
-from tmuxorch.errors import BadName, TmuxorchError
+from tmuxorch.core.stake import Stake
+from tmuxorch.errors import BadName
 from tmuxorch.model import Agent, AgentId, Kind, Reason, Run, State, Status, Task
 from tmuxorch.service.context import Context
 from tmuxorch.service.removal import removal
+from tmuxorch.service.removal.work import observe_stake
 from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing, busy, size_of
 from tmuxorch.service.workers.visibility import why_unseen
 
@@ -90,14 +92,13 @@ def _judged(look: Look, found: Orphan, agent: Agent) -> Orphan:
     if unseen := why_unseen(look.ctx, agent):
         reason = f"{found.reason}; whether its process lives cannot be seen from here: {unseen}"
         return replace(found, action=Action.KEEP, reason=reason)
-    try:
-        stake = removal.observe_stake(agent)
-    except TmuxorchError:  # it cannot be looked at, so it is not known to be without work
-        return replace(found, action=Action.SALVAGE)
-    if stake is None:
+    if git.locate(agent.task.repo) is None:
         reason = f"{found.reason}; its repository is gone"
         return replace(found, action=Action.KEEP, reason=reason)
-    return found if stake.empty else replace(found, action=Action.SALVAGE)
+    stake = observe_stake(agent)
+    # What cannot be looked at is not known to be without work.
+    is_empty = isinstance(stake, Stake) and stake.empty
+    return found if is_empty else replace(found, action=Action.SALVAGE)
 
 
 def _unknown_to_git(look: Look, path: str) -> Orphan:

@@ -10,11 +10,10 @@ import stat
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tmuxorch.adapters.git import facade as git
-from tmuxorch.adapters.git.branches import Commit
 from tmuxorch.adapters.git.checkout import Checkout, head_of, is_usable, leads_to
 from tmuxorch.adapters.git.index_file import Index
 from tmuxorch.adapters.git.location import Repo
@@ -22,10 +21,17 @@ from tmuxorch.adapters.git.status import IGNORED, UNTRACKED, Status, observe_sta
 from tmuxorch.adapters.git.survey import SUBMODULE, Survey, is_same, survey
 from tmuxorch.adapters.git.threatened import observe_named, observe_threatened
 from tmuxorch.adapters.git.worktrees import find_admin_dir
+from tmuxorch.adapters.system import processes
 from tmuxorch.adapters.system.run import alongside
+from tmuxorch.core.observation import Unknown
+from tmuxorch.core.stake import Commit, Nested, Stake, StakeFact
 from tmuxorch.errors import NoRepository, TmuxorchError
 from tmuxorch.service import places
-from tmuxorch.service.removal.stake import Nested, Stake
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmuxorch.adapters.system.processes import Member
+    from tmuxorch.model import Agent, Task
 
 # What git leaves in a worktree's own directory while it waits for the person.
 OPERATIONS = {
@@ -64,22 +70,47 @@ class Work:
     copied: tuple[str, ...] = ()
 
 
-def observe_work(
-    repo: Repo,
-    worktree: str,
-    *,
-    branch: str,
-    branch_made: bool,
-    base_commit: str,
-    copied: Collection[str],
-    top: str | None = None,
-) -> Work:
+def observe_stake(agent: Agent) -> StakeFact:
+    """What removing the agent would lose; Unknown, with the reason, if that cannot be told."""
+    try:
+        repo = git.find_repo(agent.task.repo)
+    except NoRepository:
+        return Unknown(f"its repository {agent.task.repo} is gone")
+    try:
+        strangers = tuple(str(member) for member in _strangers(agent))
+        return replace(observe_work(repo, agent.task).stake, processes=strangers)
+    except (TmuxorchError, OSError) as failure:
+        return Unknown(str(failure))
+
+
+def _strangers(agent: Agent) -> tuple[Member, ...]:
+    """Who works in the worktree and is not the agent's."""
+    users = processes.observe_users_of(agent.task.worktree)
+    if not users:
+        return ()
+    family = processes.find_family(
+        agent_id=agent.task.id,
+        roots=tuple(p for p in (agent.run.shim, agent.run.process) if p is not None),
+        worktree=agent.task.worktree,
+        since_ticks=agent.run.shim.ticks if agent.run.shim is not None else None,
+    )
+    own = {member.process for member in family}
+    inside = any(
+        processes.is_ancestor_of_us(p.pid) for p in (agent.run.shim, agent.run.process) if p
+    )
+    if inside:  # the family as this command sees it leaves out what the command hangs from
+        users = tuple(u for u in users if not processes.is_ancestor_of_us(u.process.pid))
+    return tuple(user for user in users if user.process not in own)
+
+
+def observe_work(repo: Repo, task: Task, *, top: str | None = None) -> Work:
     """Look at everything that goes with the worktree, and at its branch if that is ours.
 
     `top` is where its directory is now, if it was moved. Raises TmuxorchError where something
     cannot be told: what git says of it, or whether a missing directory has really gone.
     """
-    ours = branch if branch_made else None
+    worktree, branch, base_commit = task.worktree, task.branch, task.base_commit
+    ours = branch if task.branch_made else None
     tip = git.branch_commit(repo, branch)
     registered = find_admin_dir(repo, worktree)
     own = registered if registered is not None and is_usable(registered) else None
@@ -98,7 +129,7 @@ def observe_work(
             places.check_gone(place)
             stake["odd"] = (f"{worktree} is not there; if it was moved, move it back first",)
         return Work(Stake(**stake), own, head, on, tip, dropped)  # type: ignore[arg-type]
-    found, files, same = _files(repo, place, own, head, copied)
+    found, files, same = _files(repo, place, own, head, task.copied)
     odd = []
     if own is not None and not leads_to(place, own) and os.path.lexists(f"{place}/.git"):
         odd.append(f"its .git does not lead to {own}, where tmuxorch made it")

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from tmuxorch.adapters.git.branches import Commit
 from tmuxorch.core.literal import literal
+from tmuxorch.core.observation import Unknown
 
 SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    oid: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,10 @@ class Stake:
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)
+
+
+# Whether a stake is empty or not, somebody has looked; Unknown is no evidence for either.
+StakeFact = Stake | Unknown
 
 
 def describe(stake: Stake) -> list[str]:
