@@ -17,7 +17,7 @@ from tmuxorch.adapters.system import procfs
 from tmuxorch.errors import GitFailed
 from tmuxorch.model import Agent, ProcessId, State
 from tmuxorch.service.care import doctor, repair
-from tmuxorch.service.care.repository import mend
+from tmuxorch.service.care.repository_lock import mend
 from tmuxorch.service.sweep import sweep
 from tmuxorch.service.sweep.sweep import Action, Orphan
 

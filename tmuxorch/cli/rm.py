@@ -14,7 +14,7 @@ from tmuxorch.core.observation import Unknown
 from tmuxorch.core.stake import describe
 from tmuxorch.errors import WorkAtStake
 from tmuxorch.model import Agent, HistoryEntry, Reason
-from tmuxorch.service.care.repository import mend
+from tmuxorch.service.care.repository_lock import mend
 from tmuxorch.service.removal import removal
 from tmuxorch.service.removal.work import observe_stake
 from tmuxorch.service.workers.visibility import take_as_gone

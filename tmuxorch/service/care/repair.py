@@ -20,7 +20,7 @@ from tmuxorch.adapters.system import process_table, procfs
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import StoreDamaged, TmuxorchError
 from tmuxorch.model import Agent, Run, State, Status
-from tmuxorch.service.care.repository import mend
+from tmuxorch.service.care.repository_lock import mend
 from tmuxorch.service.sweep import git_remains, sweep
 from tmuxorch.service.sweep.orphan import Action, Look
 from tmuxorch.service.sweep.worktrees import adopted

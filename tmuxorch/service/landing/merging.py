@@ -15,7 +15,7 @@ from tmuxorch.core.observation import Unknown
 from tmuxorch.core.stake import describe
 from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, WorkAtStake
 from tmuxorch.model import State
-from tmuxorch.service.care.repository import repo_lock
+from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal.work import observe_stake
 
 TYPE_CHECKING = False

@@ -21,7 +21,7 @@ from tmuxorch.adapters.system import processes
 from tmuxorch.adapters.system.treewalk import walk
 from tmuxorch.errors import CannotSave, GitFailed, TmuxorchError
 from tmuxorch.service import places
-from tmuxorch.service.care.repository import repo_lock
+from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import salvage
 from tmuxorch.service.removal.work import Work, observe_work
 

@@ -7,7 +7,7 @@ import os
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.deletion import delete_directory
 from tmuxorch.errors import AmbiguousName, NoRepository, UnknownName
-from tmuxorch.service.care.repository import repo_lock
+from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import legacy_saves, salvage
 
 TYPE_CHECKING = False

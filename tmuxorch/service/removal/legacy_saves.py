@@ -31,7 +31,7 @@ from tmuxorch.adapters.store.old_saves import (
 )
 from tmuxorch.adapters.store.saves import Manifest
 from tmuxorch.errors import CannotRestore, CannotSave, GitFailed
-from tmuxorch.service.care.repository import repo_lock
+from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import salvage
 
 TYPE_CHECKING = False

@@ -28,7 +28,7 @@ from tmuxorch.errors import (
 )
 from tmuxorch.model import HistoryEntry, Reason, State, Status
 from tmuxorch.service import places
-from tmuxorch.service.care.repository import mend, repo_lock
+from tmuxorch.service.care.repository_lock import mend, repo_lock
 from tmuxorch.service.health import liveness
 from tmuxorch.service.removal import aside
 from tmuxorch.service.workers.visibility import recorded_processes, refuse_unseen

@@ -19,7 +19,7 @@ from tmuxorch.errors import (
 )
 from tmuxorch.model import Agent, AgentId, Reason, Run, State, Status
 from tmuxorch.service import places
-from tmuxorch.service.care.repository import repo_lock
+from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import legacy_saves, putting_back, removal
 from tmuxorch.service.workers import running
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.errors import TmuxorchError
-from tmuxorch.service.care.repository import repo_lock
+from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.context import Context
 from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing
 

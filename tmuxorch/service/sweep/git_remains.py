@@ -16,7 +16,7 @@ from tmuxorch.core.literal import pasteable
 from tmuxorch.core.view import age
 from tmuxorch.model import Agent, State
 from tmuxorch.service.care import left_locks, wreckage
-from tmuxorch.service.care.repository import repo_lock
+from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.care.wreckage import Remedy
 from tmuxorch.service.context import Context
 from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing, size_of

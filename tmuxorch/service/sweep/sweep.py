@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tmuxorch.errors import TmuxorchError
-from tmuxorch.service.care.repository import mend
+from tmuxorch.service.care.repository_lock import mend
 from tmuxorch.service.context import Context
 from tmuxorch.service.removal import history, legacy_saves
 from tmuxorch.service.sweep import branches, files, git_remains, windows, worktrees

@@ -16,7 +16,7 @@ from tmuxorch.core.literal import pasteable
 from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed, TmuxorchError
 from tmuxorch.model import Agent, AgentId, Kind, Reason, Run, State, Status, Task
 from tmuxorch.service import places
-from tmuxorch.service.care.repository import repo_lock
+from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import removal
 from tmuxorch.service.workers import launch, running
 
