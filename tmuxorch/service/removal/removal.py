@@ -13,6 +13,7 @@ from dataclasses import replace
 from tmuxorch import shim
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.store import rundir
+from tmuxorch.adapters.store.saves import read_manifest
 from tmuxorch.adapters.system import processes, procfs
 from tmuxorch.adapters.tmux.holding import is_held
 from tmuxorch.core.observation import Alive, Dead
@@ -20,6 +21,7 @@ from tmuxorch.core.view import exit_of
 from tmuxorch.errors import (
     CannotSave,
     GitFailed,
+    GitKilled,
     NoRepository,
     StateConflict,
     TmuxFailed,
@@ -28,6 +30,7 @@ from tmuxorch.errors import (
 )
 from tmuxorch.model import HistoryEntry, Reason, State, Status
 from tmuxorch.service import places
+from tmuxorch.service.care.insisting import insist
 from tmuxorch.service.health import liveness
 from tmuxorch.service.removal import aside, stake_look
 from tmuxorch.service.workers.visibility import recorded_processes, refuse_unseen
@@ -128,20 +131,30 @@ def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:
     end(ctx, agent, grace_s)
     repo = _repository(agent)
     if repo is not None:
-        with ctx.repo_lock(agent.repo):
-            reason = ctx.lock_reason(agent)
-            try:
-                trash = places.trash_of(agent.worktree, f"{entry.id}.{agent.id}")
-                git.discard_worktree(repo, agent.worktree, reason=reason, trash=trash)
-            except GitFailed as error:
-                raise _quarantined(ctx, agent, error) from error
-            start = git.branch_commit(repo, agent.branch)
-            if start is not None and agent.branch_made and not entry.branch_kept:
-                with suppress(GitFailed):
-                    git.delete_branch(repo, agent.branch, expected=start)
+        trash = places.trash_of(agent.worktree, f"{entry.id}.{agent.id}")
+        try:
+            insist(ctx, agent.repo, lambda: _take_back(ctx, repo, agent, trash))
+        except GitFailed as error:
+            raise _quarantined(ctx, agent, error) from error
     rundir.remove(ctx.run_dir(agent.id))
     ctx.store.forget(agent)
     return entry
+
+
+def _take_back(ctx: Context, repo: Repo, agent: Agent, trash: str) -> None:
+    """Worktree and branch of a restore; the branch stays if it was there before."""
+    with ctx.repo_lock(agent.repo):
+        reason = ctx.lock_reason(agent)
+        git.discard_worktree(repo, agent.worktree, reason=reason, trash=trash)
+        start = git.branch_commit(repo, agent.branch)
+        if not agent.branch_made or agent.keep_branch:
+            return
+        try:
+            git.delete_branch(repo, agent.branch, expected=start)
+        except GitKilled:
+            raise
+        except GitFailed as error:
+            ctx.store.record(agent, "kept its branch", error.message)
 
 
 def _claim(ctx: Context, agent: Agent, reason: Reason, keep_branch: bool) -> Agent:
@@ -213,13 +226,14 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
 def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | None]:
     """Set the worktree aside and save it, then write the agent's history in one transaction."""
     repo = _repository(agent)
-    taken, stats = None, None
+    taken, stats, branch_kept = None, None, False
     if repo is not None:
         try:
             taken = aside.take(ctx, repo, agent, cap_bytes)
         except TmuxorchError as e:
             raise _quarantined(ctx, agent, e) from e
         stats = aside.count_work(repo, agent, taken, places.of_save(ctx, agent))
+        branch_kept = not insist(ctx, agent.repo, lambda: _branch_goes(repo, agent))
     elif os.path.lexists(agent.worktree):
         why = CannotSave(f"its repository {agent.repo} is gone, so its files cannot be saved")
         raise _quarantined(ctx, agent, why)
@@ -236,7 +250,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
         branch=agent.branch,
         base=agent.base,
         base_commit=agent.base_commit,
-        head_commit=stats.head_commit if stats else None,
+        head_commit=stats.head_commit if stats else _head_commit(taken),
         reason=agent.reason or Reason.USER,
         exit=agent.exit or exit_of(ended),
         created_at=agent.created_at,
@@ -248,7 +262,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
         deletions=stats.deletions if stats else None,
         salvage_ref=saved.ref if saved else None,
         archive=saved.place if saved else None,
-        branch_kept=repo is not None and not _branch_goes(repo, agent),
+        branch_kept=branch_kept,
         restored_at=None,
         last_screen=rundir.read_screen(ctx.run_dir(agent.id)),
         kind=agent.kind,
@@ -261,6 +275,15 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
     agent = ctx.store.bury(agent, entry, step=BURIED)
     ctx.checkpoint("remove:buried")
     return agent, taken
+
+
+def _head_commit(taken: Taken | None) -> str | None:
+    """Where its HEAD was, though nothing was counted: a restore begins there."""
+    if taken is None:
+        return None
+    if taken.work is not None:
+        return taken.work.head
+    return read_manifest(taken.saved.place).head if taken.saved is not None else None
 
 
 def _clear_away(ctx: Context, agent: Agent, taken: Taken | None, cap_bytes: int) -> None:
@@ -277,7 +300,7 @@ def _clear_away(ctx: Context, agent: Agent, taken: Taken | None, cap_bytes: int)
             raise _not_removed(agent, error) from error
         ctx.checkpoint("remove:worktree")
         try:
-            _clear_branch(ctx, repo, agent)
+            insist(ctx, agent.repo, lambda: _clear_branch(ctx, repo, agent))
         except TmuxorchError as error:
             ctx.store.keep_branch(agent, error.message)
     ctx.checkpoint("remove:branch")
@@ -289,7 +312,7 @@ def _clear_away(ctx: Context, agent: Agent, taken: Taken | None, cap_bytes: int)
 def _clear_branch(ctx: Context, repo: Repo, agent: Agent) -> None:
     with ctx.repo_lock(agent.repo):
         commit = git.branch_commit(repo, agent.branch)
-        if commit is not None and _branch_goes(repo, agent):
+        if _branch_goes(repo, agent):
             git.delete_branch(repo, agent.branch, expected=commit)
 
 

@@ -108,6 +108,7 @@ def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
     elif naming.check_name(name) in taken:
         raise NameTaken(f"the name {name!r} is taken in {entry.repo}; choose another with -n")
     branch, made = _choose_branch(repo, entry, commit)
+    is_there = git.branch_commit(repo, branch) is not None
     agent_id = AgentId(os.urandom(6).hex())
     worktree = entry.worktree
     # In its old place an agent finds its conversations again, which many keep by directory.
@@ -125,6 +126,7 @@ def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
         status=Status.STARTING,
         branch=branch,
         branch_made=made,
+        keep_branch=is_there,
         base=entry.base,
         base_commit=entry.base_commit,
         worktree=worktree,
