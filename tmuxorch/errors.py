@@ -55,6 +55,12 @@ class GitFailed(TmuxorchError):
         self.stderr = stderr
 
 
+class GitKilled(GitFailed):
+    """git was ended by a signal: nothing is known, and what it was to change may be half done."""
+
+    code = "git_killed"
+
+
 class GitTooOld(GitFailed):
     code = "git_too_old"
 

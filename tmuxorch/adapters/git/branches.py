@@ -11,7 +11,7 @@ from tmuxorch.adapters.git.call import git, last_words
 from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.worktrees import list_worktrees
 from tmuxorch.core.stake import Commit
-from tmuxorch.errors import BadName, GitFailed
+from tmuxorch.errors import BadName, GitFailed, GitKilled
 
 # Refs that do not keep a commit: our own, and those of a moment (a bisect, a stash).
 PASSING_REFS = (
@@ -109,11 +109,28 @@ def branch_commit(repo: Repo, branch: str) -> str | None:
     return done.stdout.decode().strip() if done.returncode == 0 else None
 
 
-def delete_branch(repo: Repo, branch: str, *, expected: str) -> None:
-    """Delete a branch that is still at `expected`; one that has gone already is no failure.
+def delete_branch(repo: Repo, branch: str, *, expected: str | None) -> None:
+    """Delete a branch that is still at `expected`, and what the settings say about it.
+
+    One that has gone already is no failure, with None only its settings are left.
 
     A branch that moved or is checked out in some worktree is kept, with GitFailed.
     """
+    if expected is not None:
+        _delete_ref(repo, branch, expected)
+    # What `push -u` noted; where it noted nothing, the file that all share is not locked.
+    asked = ("config", "-z", "--name-only", "--get-regexp", r"^branch\.")
+    keys = os.fsdecode(git(repo.root, *asked, ok=(0, 1)).stdout).split("\0")
+    if any(key.rpartition(".")[0] == f"branch.{branch}" for key in keys):
+        try:
+            git(repo.root, "config", "--remove-section", f"branch.{branch}")
+        except GitKilled:
+            raise
+        except GitFailed:
+            return  # somebody writes settings now: harmless
+
+
+def _delete_ref(repo: Repo, branch: str, expected: str) -> None:
     for worktree in list_worktrees(repo):
         if worktree.branch == branch:
             raise GitFailed(f"the branch {branch} was kept: {worktree.path} has it checked out")
@@ -127,8 +144,6 @@ def delete_branch(repo: Repo, branch: str, *, expected: str) -> None:
             raise GitFailed(
                 f"the branch {branch} was kept: it moved from {expected[:10]} to {now[:10]}"
             ) from None
-    # What `push -u` noted about the branch; status 128 where there is nothing.
-    git(repo.root, "config", "--remove-section", f"branch.{branch}", ok=(0, 128, 255))
 
 
 def commits_only_on(repo: Repo, tips: Sequence[str], *, besides: str | None) -> tuple[Commit, ...]:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from tmuxorch.adapters.git.lockfiles import describe_lock
 from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.system.run import Completed, Timeout, run
-from tmuxorch.errors import GitFailed, GitTooOld, TmuxorchError
+from tmuxorch.errors import GitFailed, GitKilled, GitTooOld, TmuxorchError
 
 MINIMUM_VERSION = (2, 34)
 _INSTALL = f"install git {'.'.join(map(str, MINIMUM_VERSION))} or newer"
 LOOK_S = 120.0
 CHECKOUT_S = 3600.0
+# Somebody ended a git (the kernel does when memory is short): it has not answered.
+TRIES = 3
 # In the environment of every git that we start: whose it is, should we die before it does.
 CALLER = "TMUXORCH_CALLER"
 # What a person sets on purpose. The rest (GIT_DIR and its like, set by hooks and by `git -c`)
@@ -61,19 +64,25 @@ def git(
     env: Mapping[str, str] | None = None,
     timeout_s: float = LOOK_S,
 ) -> Completed:
-    """Ask git in `directory`, with no hook and no lock it can do without.
+    """Ask git in `directory`, with no hook and no lock it can do without; if killed, once more.
 
-    Another status than `ok`, a timeout and a missing git raise GitFailed.
+    Another status than `ok`, a timeout and a missing git raise GitFailed; GitKilled where a
+    killed one stands behind it, as when a lock that it left is in the way.
     """
     quiet = {**UNASKED, **(env or {})}
-    done = call_git(directory, [*QUIET, *arguments], env=quiet, stdin=stdin, timeout_s=timeout_s)
-    if done.returncode not in ok:
-        said = done.stderr.decode(errors="replace")
-        raise GitFailed(
-            f"git {arguments[0]} failed in {directory}: {last_words(said)}{describe_lock(said)}",
-            stderr=said,
+    failed: type[GitFailed] = GitFailed
+    for _ in range(TRIES):
+        done = call_git(
+            directory, [*QUIET, *arguments], env=quiet, stdin=stdin, timeout_s=timeout_s
         )
-    return done
+        if done.returncode in ok:
+            return done
+        if done.returncode >= 0:
+            break
+        failed = GitKilled
+    said = done.stderr.decode(errors="replace")
+    why = f"{describe_end(done)}{describe_lock(said)}"
+    raise failed(f"git {arguments[0]} failed in {directory}: {why}", stderr=said)
 
 
 def call_git(
@@ -112,6 +121,15 @@ def _environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith(KEPT_VARIABLES)
     }
+
+
+def describe_end(done: Completed) -> str:
+    """Why it failed: what it said, or what killed it."""
+    if done.returncode < 0:
+        with suppress(ValueError):
+            return f"it was killed ({signal.Signals(-done.returncode).name})"
+        return f"it was killed (signal {-done.returncode})"
+    return last_words(done.stderr.decode(errors="replace"))
 
 
 def last_words(said: str) -> str:

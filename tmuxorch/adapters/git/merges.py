@@ -10,12 +10,13 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tmuxorch.adapters.git.branches import branch_commit
 from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, git, last_words
 from tmuxorch.adapters.git.checkout import Checkout
 from tmuxorch.adapters.git.location import Repo, read_line
 from tmuxorch.adapters.git.worktrees import Worktree, find_admin_dir, list_worktrees
 from tmuxorch.core.stake import Commit
-from tmuxorch.errors import GitFailed, GitTooOld, MergeConflict
+from tmuxorch.errors import GitFailed, GitKilled, GitTooOld, MergeConflict
 
 _FALSE = ("false", "no", "off", "0", "")
 # Neither the person's settings nor the branch's change what this one merge is: no squash, no
@@ -213,7 +214,11 @@ def _is_rebasing(repo: Repo, worktree: Worktree, branch: str) -> bool:
 
 def move_branch(repo: Repo, branch: str, new: str, *, expected: str, why: str) -> None:
     """Move a branch that nobody has checked out, if it is still at `expected`."""
-    git(repo.root, "update-ref", "-m", why, f"refs/heads/{branch}", new, expected)
+    try:
+        git(repo.root, "update-ref", "-m", why, f"refs/heads/{branch}", new, expected)
+    except GitKilled:
+        if branch_commit(repo, branch) != new:
+            raise
 
 
 def forward_checkout(checkout: str, branch: str, new: str) -> None:

@@ -320,7 +320,8 @@ class Store:
         """Give a restored agent to its person and note it in the history, both or neither."""
         with self._write() as db:
             rows = db.execute(
-                "UPDATE agents SET state = ?, status = ?, stopped = 1, owner = NULL, ended_at = ?"
+                "UPDATE agents SET state = ?, status = ?, stopped = 1, owner = NULL, ended_at = ?,"
+                " keep_branch = 0"
                 " WHERE id = ? AND state = ? AND owner IS ? RETURNING *",
                 [
                     State.EXITED,

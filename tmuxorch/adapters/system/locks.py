@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from tmuxorch.adapters.system.run import Timeout
+from tmuxorch.errors import GitKilled
 
 
 @contextmanager
@@ -51,7 +52,8 @@ def noted(note: str, who: str) -> Iterator[None]:
     """Note for the block who holds the lock; what is noted there already stays.
 
     It is a link to nowhere, because that is made at once and whole, also in a power cut. A
-    full disk is no reason not to go on.
+    full disk is no reason not to go on. If a git was killed meanwhile it stays, as if the
+    holder had died: what that git left is for the next holder to mend.
     """
     made = False
     with suppress(OSError):
@@ -59,6 +61,9 @@ def noted(note: str, who: str) -> Iterator[None]:
         made = True
     try:
         yield
+    except GitKilled:
+        made = False
+        raise
     finally:
         if made:
             with suppress(OSError):

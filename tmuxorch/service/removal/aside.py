@@ -21,6 +21,7 @@ from tmuxorch.adapters.system import processes
 from tmuxorch.adapters.system.treewalk import walk
 from tmuxorch.errors import CannotSave, GitFailed, TmuxorchError
 from tmuxorch.service import places
+from tmuxorch.service.care.insisting import insist
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import salvage
 from tmuxorch.service.removal.work import Work, observe_work
@@ -52,17 +53,17 @@ class Taken:
 def take(ctx: Context, repo: Repo, agent: Agent, cap_bytes: int) -> Taken:
     """Set the worktree aside and save it.
 
-    Where it cannot be saved it is put back, and CannotSave or GitFailed says why.
+    Where it cannot be saved it is put back, and CannotSave or GitFailed says why. That a git
+    was killed is no reason.
     """
     place = places.of_save(ctx, agent)
     if saves.is_final(place):
         return Taken(salvage.saved_in(agent.task.id, place), None, ())
-    with repo_lock(ctx, agent.task.repo):
-        _set_aside(ctx, repo, agent, place)
+    insist(ctx, agent.task.repo, lambda: _set_aside(ctx, repo, agent, place))
     try:
         ctx.checkpoint("remove:moved")
         _wait_for_writers(f"{place}/files")
-        return _save(ctx, repo, agent, place, cap_bytes)
+        return insist(ctx, agent.task.repo, lambda: _save(ctx, repo, agent, place, cap_bytes))
     except Exception:
         put_back(agent, place)
         raise
@@ -90,18 +91,19 @@ def _set_aside(ctx: Context, repo: Repo, agent: Agent, place: str) -> None:
         return  # an earlier attempt came this far
     if not os.path.isdir(agent.task.worktree) or os.path.islink(agent.task.worktree):
         return
-    # One that git has forgotten is ours by its record and by where it is, and saved as files.
-    listed = {worktree.path for worktree in git.list_worktrees(repo)}
-    root = os.path.realpath(ctx.worktrees_dir)
-    path = os.path.realpath(agent.task.worktree)
-    if path in listed or not path.startswith(f"{root}/"):
-        git.is_ours(repo, agent.task.worktree, ctx.lock_reason(agent))
-    try:
-        os.makedirs(place, mode=0o700, exist_ok=True)
-        os.rename(agent.task.worktree, files)
-    except OSError as error:
-        why = f"{agent.task.worktree} could not be moved to {place}: {error.strerror}"
-        raise GitFailed(why) from None
+    with repo_lock(ctx, agent.task.repo):
+        # One that git has forgotten is ours by its record and by where it is, and saved as files.
+        listed = {worktree.path for worktree in git.list_worktrees(repo)}
+        root = os.path.realpath(ctx.worktrees_dir)
+        path = os.path.realpath(agent.task.worktree)
+        if path in listed or not path.startswith(f"{root}/"):
+            git.is_ours(repo, agent.task.worktree, ctx.lock_reason(agent))
+        try:
+            os.makedirs(place, mode=0o700, exist_ok=True)
+            os.rename(agent.task.worktree, files)
+        except OSError as error:
+            why = f"{agent.task.worktree} could not be moved to {place}: {error.strerror}"
+            raise GitFailed(why) from None
 
 
 def put_back(agent: Agent, place: str) -> None:
@@ -160,7 +162,7 @@ def clear(ctx: Context, repo: Repo, agent: Agent, taken: Taken | None, cap_bytes
             put_back(agent, place)
             raise CannotSave(f"{late} was written while it was being removed")
         try:
-            taken = _save(ctx, repo, agent, place, cap_bytes)
+            taken = insist(ctx, agent.task.repo, lambda: _save(ctx, repo, agent, place, cap_bytes))
         except Exception:
             put_back(agent, place)
             raise

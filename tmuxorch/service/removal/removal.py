@@ -13,6 +13,7 @@ from dataclasses import replace
 from tmuxorch import shim
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.store import rundir
+from tmuxorch.adapters.store.saves import read_manifest
 from tmuxorch.adapters.system import processes, procfs
 from tmuxorch.adapters.tmux.holding import is_held
 from tmuxorch.core.observation import Alive, Dead
@@ -20,6 +21,7 @@ from tmuxorch.core.view import exit_of
 from tmuxorch.errors import (
     CannotSave,
     GitFailed,
+    GitKilled,
     NoRepository,
     StateConflict,
     TmuxFailed,
@@ -28,6 +30,7 @@ from tmuxorch.errors import (
 )
 from tmuxorch.model import HistoryEntry, Reason, State, Status
 from tmuxorch.service import places
+from tmuxorch.service.care.insisting import insist
 from tmuxorch.service.care.repository_lock import mend, repo_lock
 from tmuxorch.service.health import liveness
 from tmuxorch.service.removal import aside
@@ -87,20 +90,30 @@ def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:
     end(ctx, agent, grace_s)
     repo = _repository(agent)
     if repo is not None:
-        with repo_lock(ctx, agent.task.repo):
-            reason = ctx.lock_reason(agent)
-            try:
-                trash = places.trash_of(agent.task.worktree, f"{entry.task.id}.{agent.task.id}")
-                git.discard_worktree(repo, agent.task.worktree, reason=reason, trash=trash)
-            except GitFailed as error:
-                raise _quarantined(ctx, agent, error) from error
-            start = git.branch_commit(repo, agent.task.branch)
-            if start is not None and agent.task.branch_made and not entry.branch_kept:
-                with suppress(GitFailed):
-                    git.delete_branch(repo, agent.task.branch, expected=start)
+        trash = places.trash_of(agent.task.worktree, f"{entry.task.id}.{agent.task.id}")
+        try:
+            insist(ctx, agent.task.repo, lambda: _take_back(ctx, repo, agent, trash))
+        except GitFailed as error:
+            raise _quarantined(ctx, agent, error) from error
     rundir.remove(ctx.run_dir(agent.task.id))
     ctx.store.forget(agent)
     return entry
+
+
+def _take_back(ctx: Context, repo: Repo, agent: Agent, trash: str) -> None:
+    """Worktree and branch of a restore; the branch stays if it was there before."""
+    with repo_lock(ctx, agent.task.repo):
+        reason = ctx.lock_reason(agent)
+        git.discard_worktree(repo, agent.task.worktree, reason=reason, trash=trash)
+        start = git.branch_commit(repo, agent.task.branch)
+        if not agent.task.branch_made or agent.keep_branch:
+            return
+        try:
+            git.delete_branch(repo, agent.task.branch, expected=start)
+        except GitKilled:
+            raise
+        except GitFailed as error:
+            ctx.store.record(agent, "kept its branch", error.message)
 
 
 def _claim(ctx: Context, agent: Agent, reason: Reason, keep_branch: bool) -> Agent:
@@ -173,13 +186,14 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
 def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | None]:
     """Set the worktree aside and save it, then write the agent's history in one transaction."""
     repo = _repository(agent)
-    taken, stats = None, None
+    taken, stats, branch_kept = None, None, False
     if repo is not None:
         try:
             taken = aside.take(ctx, repo, agent, cap_bytes)
         except TmuxorchError as e:
             raise _quarantined(ctx, agent, e) from e
         stats = aside.count_work(repo, agent, taken, places.of_save(ctx, agent))
+        branch_kept = not insist(ctx, agent.task.repo, lambda: _branch_goes(repo, agent))
     elif os.path.lexists(agent.task.worktree):
         why = CannotSave(f"its repository {agent.task.repo} is gone, so its files cannot be saved")
         raise _quarantined(ctx, agent, why)
@@ -189,7 +203,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
     now = ctx.clock()
     entry = HistoryEntry(
         task=replace(agent.task, branch_made=agent.task.branch_made and not agent.keep_branch),
-        head_commit=stats.head_commit if stats else None,
+        head_commit=stats.head_commit if stats else _head_commit(taken),
         reason=agent.reason or Reason.USER,
         exit=agent.run.exit or exit_of(ended),
         removed_at=now,
@@ -200,13 +214,22 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
         deletions=stats.deletions if stats else None,
         salvage_ref=saved.ref if saved else None,
         archive=saved.place if saved else None,
-        branch_kept=repo is not None and not _branch_goes(repo, agent),
+        branch_kept=branch_kept,
         restored_at=None,
         last_screen=rundir.read_screen(ctx.run_dir(agent.task.id)),
     )
     agent = ctx.store.bury(agent, entry, step=BURIED)
     ctx.checkpoint("remove:buried")
     return agent, taken
+
+
+def _head_commit(taken: Taken | None) -> str | None:
+    """Where its HEAD was, though nothing was counted: a restore begins there."""
+    if taken is None:
+        return None
+    if taken.work is not None:
+        return taken.work.head
+    return read_manifest(taken.saved.place).head if taken.saved is not None else None
 
 
 def _clear_away(ctx: Context, agent: Agent, taken: Taken | None, cap_bytes: int) -> None:
@@ -223,7 +246,7 @@ def _clear_away(ctx: Context, agent: Agent, taken: Taken | None, cap_bytes: int)
             raise _not_removed(agent, error) from error
         ctx.checkpoint("remove:worktree")
         try:
-            _clear_branch(ctx, repo, agent)
+            insist(ctx, agent.task.repo, lambda: _clear_branch(ctx, repo, agent))
         except TmuxorchError as error:
             ctx.store.keep_branch(agent, error.message)
     ctx.checkpoint("remove:branch")
@@ -235,7 +258,7 @@ def _clear_away(ctx: Context, agent: Agent, taken: Taken | None, cap_bytes: int)
 def _clear_branch(ctx: Context, repo: Repo, agent: Agent) -> None:
     with repo_lock(ctx, agent.task.repo):
         commit = git.branch_commit(repo, agent.task.branch)
-        if commit is not None and _branch_goes(repo, agent):
+        if _branch_goes(repo, agent):
             git.delete_branch(repo, agent.task.branch, expected=commit)
 
 

@@ -109,6 +109,7 @@ def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
     elif naming.check_name(name) in taken:
         raise NameTaken(f"the name {name!r} is taken in {entry.task.repo}; choose another with -n")
     branch, made = _choose_branch(repo, entry, commit)
+    is_there = git.branch_commit(repo, branch) is not None
     agent_id = AgentId(os.urandom(6).hex())
     worktree = entry.task.worktree
     # In its old place an agent finds its conversations again, which many keep by directory.
@@ -130,6 +131,7 @@ def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
         status=Status.STARTING,
         owner=procfs.identify_self(),
         step=f"{removal.RESTORING}{entry.task.id}",
+        keep_branch=is_there,
     )
     return _Plan(repo, commit, agent)
 

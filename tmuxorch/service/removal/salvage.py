@@ -22,7 +22,7 @@ from tmuxorch.adapters.store import saves
 from tmuxorch.adapters.store.saves import Manifest, copy_tree
 from tmuxorch.adapters.system.treewalk import walk
 from tmuxorch.core.sizes import human_size
-from tmuxorch.errors import CannotSave, GitFailed
+from tmuxorch.errors import CannotSave, GitFailed, GitKilled
 from tmuxorch.service.removal.work import Work
 
 CAP_BYTES = 256_000_000
@@ -45,7 +45,7 @@ def save(
     *,
     cap_bytes: int = CAP_BYTES,
 ) -> Saved:
-    """Make what is set aside in `place` a whole save, or raise CannotSave.
+    """Make what is set aside in `place` a whole save, or raise CannotSave or GitKilled.
 
     `place`/files is the worktree itself, if it is there: its bytes are never copied. Doing it
     again after a crash is no harm.
@@ -76,6 +76,8 @@ def save(
             top=worktree,
         )
         saves.write_manifest(place, manifest)
+    except GitKilled:
+        raise
     except (GitFailed, OSError) as error:
         raise CannotSave(str(error)) from error
     return Saved(ref, place, len(kept))

@@ -1,0 +1,219 @@
+"""One git after the other dies under a command: nothing is lost, nothing is left, no work stops.
+
+`TMUXORCH_ALL_GITS` set makes every single one of them die, else some of them do.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.workshop import Look, Workshop, write
+from tmuxorch.errors import TmuxorchError
+from tmuxorch.model import Agent, HistoryEntry
+
+# First on the PATH. Each call takes the next free number; those with the numbers in DYING_AT die
+# by themselves: before they did anything, at the first byte of a file that they would write
+# (so that a lock or half a file stays), or when all is done and only their status is missing.
+WRAPPER = """#!/bin/sh
+n=1
+set -C
+until true 2>/dev/null >"$DYING_DIRECTORY/$n"; do n=$((n + 1)); done
+set +C
+printf '%s' "$*" >"$DYING_DIRECTORY/$n"
+case " $DYING_AT " in *" $n "*)
+    case $DYING_HOW in
+    before) kill -9 $$ ;;
+    writing) ulimit -c 0; ulimit -f 0 ;;
+    after) REAL_GIT "$@"; kill -9 $$ ;;
+    esac ;;
+esac
+exec REAL_GIT "$@"
+"""
+HOWS = ("before", "writing", "after")
+SAMPLES = 5
+
+
+class Dying:
+    """A git that dies when it is told to, for this process and its children."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = shutil.which("git")
+        assert real is not None
+        self.calls = directory / "calls"
+        self.monkeypatch = monkeypatch
+        self.plain = os.environ["PATH"]
+        self.path = f"{directory / 'bin'}{os.pathsep}{self.plain}"
+        write(directory / "bin" / "git", WRAPPER.replace("REAL_GIT", real)).chmod(0o755)
+
+    def begin(self, how: str = "", *at: int) -> None:
+        """Count from 1 from now on; the calls with these numbers die."""
+        shutil.rmtree(self.calls, ignore_errors=True)
+        self.calls.mkdir()
+        self.monkeypatch.setenv("DYING_DIRECTORY", str(self.calls))
+        self.monkeypatch.setenv("DYING_HOW", how)
+        self.monkeypatch.setenv("DYING_AT", " ".join(map(str, at)))
+        self.monkeypatch.setenv("PATH", self.path)
+
+    def end(self) -> int:
+        """How many gits there were; none dies any more."""
+        self.monkeypatch.setenv("PATH", self.plain)
+        return len(list(self.calls.iterdir()))
+
+    def told(self) -> str:
+        """What was called, for the message of a failure."""
+        calls = sorted(self.calls.iterdir(), key=lambda path: int(path.name))
+        return "\n".join(f"{path.name}: {path.read_text()}" for path in calls)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
+    shop = Workshop.make(tmp_path, monkeypatch)
+    yield shop
+    shop.close()
+
+
+@pytest.fixture
+def dying(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> Dying:
+    return Dying(shop.directory, monkeypatch)
+
+
+def numbers(last: int, how: str) -> list[int]:
+    if "TMUXORCH_ALL_GITS" in os.environ:
+        return list(range(1, last + 1))
+    return sorted(random.Random(how).sample(range(1, last + 1), SAMPLES))
+
+
+def worker(shop: Workshop) -> tuple[Agent, Look]:
+    """One with every kind of work, on commits of its own and beside them."""
+    agent = shop.worker()
+    top = Path(agent.task.worktree)
+    shop.commit(top, "done.txt")
+    shop.commit(top, "dropped.txt")
+    shop.sh(top, "reset", "-q", "--hard", "HEAD^")
+    write(top / "README", "staged\n")
+    shop.sh(top, "add", "README")
+    write(top / "README", "unstaged\n")
+    write(top / "new.txt")
+    write(top / "secret.log")
+    return agent, shop.look(top)
+
+
+def assert_nothing_left(shop: Workshop, told: str) -> None:
+    """No worker, and nothing of one in the repository but its saves."""
+    assert shop.ctx.store.agents() == [], told
+    assert shop.sh(shop.repo, "worktree", "list").count("\n") == 1, told
+    assert shop.sh(shop.repo, "fsck", "--no-dangling") == "", told
+    own = shop.repo / ".git"
+    assert list(own.rglob("*.lock")) == [], told
+    assert list(own.glob("**/tmuxorch-*")) == [], told
+    found = (shop.directory / "worktrees").glob("*/*")
+    assert [path for path in found if path.name != ".trash"] == [], told
+
+
+def branches(shop: Workshop) -> set[str]:
+    asked = ("for-each-ref", "--format=%(refname:short)", "refs/heads/tmuxorch")
+    return set(shop.sh(shop.repo, *asked).split())
+
+
+def removed_under(shop: Workshop, dying: Dying, agent: Agent, how: str, *at: int) -> str:
+    """Remove it while these gits die, which must not stop it; what happened."""
+    dying.begin(how, *at)
+    try:
+        shop.remove(agent)
+    finally:
+        dying.end()
+        told = f"git {at} of a removal died {how}\n{dying.told()}"
+        print(told)
+    return told
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("how", HOWS)
+def test_a_removal_comes_to_its_end_whichever_git_dies(
+    shop: Workshop, dying: Dying, how: str
+) -> None:
+    agent, _ = worker(shop)
+    dying.begin()
+    shop.remove(agent)
+    for n in numbers(dying.end(), how):
+        agent, before = worker(shop)
+        had = {entry.task.id for entry in shop.ctx.store.history()}
+        told = removed_under(shop, dying, agent, how, n)
+        (entry,) = [e for e in shop.ctx.store.history() if e.task.id not in had]
+        assert entry.task.id == agent.task.id, told
+        assert entry.head_commit, told
+        assert_nothing_left(shop, told)
+        back = shop.restore(entry)
+        assert shop.look(Path(back.task.worktree)) == before, told
+        shop.remove(back)
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_removal_of_no_work_leaves_no_branch_whichever_git_dies(
+    shop: Workshop, dying: Dying, how: str
+) -> None:
+    dying.begin()
+    shop.remove(shop.worker())
+    for n in numbers(dying.end(), how):
+        agent = shop.worker()
+        told = removed_under(shop, dying, agent, how, n)
+        entry = shop.ctx.store.history_entry(agent.task.id)
+        assert entry is not None, told
+        assert not entry.branch_kept, told
+        assert branches(shop) == set(), told
+        assert_nothing_left(shop, told)
+
+
+def remove_with_branch(shop: Workshop, agent: Agent, there: set[str]) -> None:
+    """Have no branches afterwards but those that were there before."""
+    shop.remove(agent)
+    for branch in branches(shop) - there:
+        shop.sh(shop.repo, "branch", "-q", "-D", branch)
+
+
+def removed(shop: Workshop) -> tuple[HistoryEntry, Look]:
+    agent, before = worker(shop)
+    return shop.remove(agent), before
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize("how", HOWS)
+def test_a_restore_is_whole_or_nothing_whichever_gits_die(
+    shop: Workshop, dying: Dying, how: str, is_kept: bool
+) -> None:
+    """Twice in one attempt, so that taking it back is disturbed as well."""
+    entry, before = removed(shop)
+    if is_kept:  # its branch is elsewhere now, so that another is made
+        shop.sh(shop.repo, "branch", "-f", entry.task.branch, "HEAD")
+    there = branches(shop)
+    dying.begin()
+    back = shop.restore(entry)
+    count = dying.end()
+    remove_with_branch(shop, back, there)
+    dice = random.Random(how)
+    for n in numbers(count, how):
+        assert branches(shop) == there
+        second = dice.randint(n + 1, n + 8)
+        dying.begin(how, n, n + 1, n + 2, second)
+        with suppress(TmuxorchError):
+            shop.restore(entry)
+        dying.end()
+        told = f"git {n}, the next two and {second} of a restore died {how}\n{dying.told()}"
+        if not shop.ctx.store.agents():
+            assert_nothing_left(shop, told)
+            assert branches(shop) == there, told
+            shop.restore(entry)
+        (back,) = shop.ctx.store.agents()
+        look = shop.look(Path(back.task.worktree))
+        head = look.head.replace(f"heads/{back.task.branch}\n", f"heads/{entry.task.branch}\n")
+        assert replace(look, head=head) == before, told
+        remove_with_branch(shop, back, there)
