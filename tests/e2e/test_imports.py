@@ -1,4 +1,4 @@
-"""`ls` stays cheap, and imports go one way: cli → service → core, adapters → model → errors."""
+"""`ls` stays cheap; imports go one way: cli, tui → service → core, adapters → model → errors."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ ALLOWED = {
     "core": {"core", "model", "errors", "values", "profiles"},
     "adapters": {"adapters", "shim", "model", "errors", "values", "core.observation"} | READ,
     "service": {"service", "core", "adapters", "model", "errors", "shim", ""} | BESIDE_MODEL,
-    "tui": {"tui", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
-    "cli": {"cli", "tui", "service", "core", "adapters", "model", "errors", ""} | BESIDE_MODEL,
+    "tui": {"tui", "service", "core", "model", "errors", ""} | BESIDE_MODEL,
+    "cli": {"cli", "tui", "service", "core", "model", "errors", ""} | BESIDE_MODEL,
     "shim": set(),
     "__main__": {"cli"},
     "": set(),

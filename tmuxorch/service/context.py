@@ -22,12 +22,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from tmuxorch.core.progress import Phase
     from tmuxorch.model import Agent, AgentId
 
 REPO_LOCK_TIMEOUT_S = 600.0
 
 
-def _nothing(_: str) -> None:
+def _nothing(*_: object) -> None:
     return None
 
 
@@ -35,8 +36,9 @@ def _nothing(_: str) -> None:
 class Context:
     """The world as one command sees it.
 
-    `narrate` gets a line for a person when something slow begins; `checkpoint` is called
-    with a step's name after each step of a saga, so that tests can fail there.
+    `narrate` gets a line for a person when something slow begins, `progress` the phase that an
+    agent is in; `checkpoint` is called with a step's name after each step of a saga, so that
+    tests can fail there.
     """
 
     store: records.Store
@@ -47,6 +49,7 @@ class Context:
     tmux_timeout_s: float = 10.0
     clock: Callable[[], float] = time.time
     narrate: Callable[[str], None] = _nothing
+    progress: Callable[[AgentId, Phase], None] = _nothing
     checkpoint: Callable[[str], None] = _nothing
     _tmux: dict[str, Tmux] = field(default_factory=dict)
 
@@ -68,6 +71,11 @@ class Context:
         if self.store.meta(name) != key:
             check(program)
             self.store.set_meta(name, key)
+
+    def enter(self, agent: Agent, phase: Phase) -> None:
+        """Tell that this is being done to the agent from now on."""
+        self.narrate(phase.describe(agent.name))
+        self.progress(agent.id, phase)
 
     def run_dir(self, agent_id: AgentId) -> str:
         return rundir.run_dir(self.state_dir, agent_id)
@@ -124,6 +132,7 @@ def open_context(
     socket: str,
     tmux_timeout_s: float = 10.0,
     narrate: Callable[[str], None] = _nothing,
+    progress: Callable[[AgentId, Phase], None] = _nothing,
 ) -> Context:
     """Open the store of this environment, making its directory on first use."""
     state_dir = paths.state_dir(environ)
@@ -136,4 +145,5 @@ def open_context(
         environ=environ,
         tmux_timeout_s=tmux_timeout_s,
         narrate=narrate,
+        progress=progress,
     )

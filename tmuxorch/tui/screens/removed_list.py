@@ -13,14 +13,14 @@ from tmuxorch.core import view
 from tmuxorch.core.literal import first_line
 from tmuxorch.core.view import describe_exit
 from tmuxorch.model import HistoryEntry
+from tmuxorch.tui.jobs import Jobs
 from tmuxorch.tui.lines import Fact, Plain, TextLine
-from tmuxorch.tui.screens.pick import Pick
-from tmuxorch.tui.setting import Setting
+from tmuxorch.tui.screens.choice_list import ChoiceList
 
 SHOWN = 500
 
 
-class HistoryScreen(Pick[HistoryEntry]):
+class RemovedList(ChoiceList[HistoryEntry]):
     """Dismissed with the entry to restore, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -28,9 +28,9 @@ class HistoryScreen(Pick[HistoryEntry]):
         Binding("slash", "search", "search"),
     ]
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, jobs: Jobs) -> None:
         super().__init__("History: removed workers, newest first")
-        self._setting = setting
+        self._jobs = jobs
         self._asked = ""
 
     def on_mount(self) -> None:
@@ -38,7 +38,7 @@ class HistoryScreen(Pick[HistoryEntry]):
 
     def _ask(self, words: str) -> None:
         self._asked = words
-        self.app.jobs.start(  # type: ignore[attr-defined]
+        self._jobs.start(
             "reading the history",
             lambda ctx: (words, ctx.store.history(search=words, limit=SHOWN)),
             then=self._answer,
