@@ -9,8 +9,6 @@ from functools import cached_property
 
 from tmuxorch import config as configuration
 from tmuxorch import paths
-from tmuxorch.adapters.git import facade as git
-from tmuxorch.adapters.git.location import check_text
 from tmuxorch.cli import ls
 from tmuxorch.core import naming, view
 from tmuxorch.core.literal import literal
@@ -19,6 +17,7 @@ from tmuxorch.service import settings
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health.liveness import look
 from tmuxorch.service.removal import history
+from tmuxorch.service.repositories import Repo, find_repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,11 +47,9 @@ class Session:
     def cwd(self) -> str:
         return self.repo_path or os.getcwd()
 
-    def repo(self) -> git.Repo:
+    def repo(self) -> Repo:
         """The repository of this call, or `NoRepository`."""
-        repo = git.find_repo(self.cwd)
-        check_text(repo.root)
-        return repo
+        return find_repository(self.cwd)
 
     def repo_root(self) -> str | None:
         """The repository's root if the call is made in one."""

@@ -14,8 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
 
 from tmuxorch.core.literal import is_plain_text
-from tmuxorch.tui.screens.ask import Title
-from tmuxorch.tui.widgets.bars import KeyBar
+from tmuxorch.tui.widgets.bars import KeyBar, Title
 
 
 class Paper(TextArea):

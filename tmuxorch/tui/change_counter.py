@@ -7,9 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 
+from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import AgentId, Status
-from tmuxorch.tui.looker import changes_of
-from tmuxorch.tui.snapshot import Changes, Row
+from tmuxorch.service.workers import inspection
+from tmuxorch.tui.snapshot import AgentRow, Changes
 
 AGAIN_S = 10.0  # at least so long between two counts of one agent
 PAUSE_SHARE = 50  # rests so many times as long as a count took
@@ -18,18 +19,18 @@ PAUSE_SHARE = 50  # rests so many times as long as a count took
 _Sign = tuple[Status, float | None, float]
 
 
-class Tally(threading.Thread):
+class ChangeCounter(threading.Thread):
     """Calls `deliver` with an agent's changes when they differ from the last count."""
 
     def __init__(self, deliver: Callable[[AgentId, Changes], None]) -> None:
-        super().__init__(name="tally", daemon=True)
+        super().__init__(name="change counter", daemon=True)
         self._deliver = deliver
-        self._rows: tuple[Row, ...] = ()
+        self._rows: tuple[AgentRow, ...] = ()
         self._ended = threading.Event()
         self._news = threading.Event()
         self._counted: dict[AgentId, tuple[float, _Sign | None, Changes | None]] = {}
 
-    def rows(self, rows: tuple[Row, ...]) -> None:
+    def rows(self, rows: tuple[AgentRow, ...]) -> None:
         self._rows = rows
         self._news.set()
 
@@ -55,7 +56,7 @@ class Tally(threading.Thread):
                 self._deliver(row.id, found)
             self._ended.wait((time.monotonic() - started) * PAUSE_SHARE)
 
-    def _next(self) -> Row | None:
+    def _next(self) -> AgentRow | None:
         """Who has never been counted, or did something since; the one counted longest ago."""
         rows = self._rows
         self._counted = {row.id: self._counted[row.id] for row in rows if row.id in self._counted}
@@ -70,7 +71,7 @@ class Tally(threading.Thread):
         return min(due, key=lambda pair: pair[0])[1] if due else None
 
 
-def _sign_of_life(row: Row) -> _Sign:
+def _sign_of_life(row: AgentRow) -> _Sign:
     """Changes when the agent may have written: its screen, its index or its top directory moved."""
     agent = row.agent
     return (row.status, agent.run.last_activity_at, _changed_at(agent.task.worktree))
@@ -81,3 +82,12 @@ def _changed_at(path: str) -> float:
         return os.stat(path).st_mtime
     except OSError:
         return 0.0
+
+
+def changes_of(row: AgentRow) -> Changes | None:
+    """Lines added and deleted since its base; None if git cannot tell."""
+    try:
+        stats = inspection.count_work(row.agent)
+    except TmuxorchError:
+        return None
+    return Changes(stats.insertions, stats.deletions)

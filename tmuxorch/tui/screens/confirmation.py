@@ -11,21 +11,13 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from tmuxorch.tui.lines import Plain, TextLine, folded
-from tmuxorch.tui.widgets.bars import Bar, KeyBar
+from tmuxorch.tui.widgets.bars import KeyBar, Title
 from tmuxorch.tui.widgets.text_view import TextView
 
 WIDTH = 52  # of a dialog on the smallest screen, until it is laid out
 
 
-class Title(Bar):
-    """The name of a dialog."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.show([(text, "title")])
-
-
-class Ask(ModalScreen[bool]):
+class Confirmation(ModalScreen[bool]):
     """Yes or no; `facts` may come later, and until then there is no yes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

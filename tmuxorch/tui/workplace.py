@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch import paths
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.config import Config
+    from tmuxorch.core.progress import Phase
+    from tmuxorch.model import AgentId
     from tmuxorch.service.context import Context
 
 
-def _nothing(_: str) -> None:
+def _nothing(*_: object) -> None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Workplace:
     """What the command line handed over; `repo` is None outside a repository.
 
     `keys` is None until the configuration has been read, which the first frame does not wait for.
@@ -38,12 +40,12 @@ class Setting:
     def state_dir(self) -> str:
         return paths.state_dir(self.environ)
 
-    def open_context(self, narrate: Callable[[str], None] = _nothing) -> Context:
+    def open_context(self, progress: Callable[[AgentId, Phase], None] = _nothing) -> Context:
         """A context of one's own: a thread cannot use another's connection to the store."""
         from tmuxorch.service.context import open_context
 
         return open_context(
-            self.environ, socket=self.socket, tmux_timeout_s=self.tmux_timeout_s, narrate=narrate
+            self.environ, socket=self.socket, tmux_timeout_s=self.tmux_timeout_s, progress=progress
         )
 
     def config_of(self, ctx: Context, repo: str) -> Config:

@@ -12,10 +12,10 @@ from tests.conftest import World, wait_for
 from tests.tui.conftest import Stage
 from tmuxorch.adapters.store.records import open_store
 from tmuxorch.model import State
-from tmuxorch.tui.screens.ask import Ask
-from tmuxorch.tui.screens.new import NewWorker
+from tmuxorch.tui.screens.confirmation import Confirmation
 from tmuxorch.tui.screens.page import Page
 from tmuxorch.tui.screens.triage import Triage
+from tmuxorch.tui.screens.worker_form import WorkerForm
 
 READER = ("--", "sh", "-c", "echo I am the agent; cat >out.txt")
 
@@ -34,7 +34,7 @@ def work(worker: dict[str, Any]) -> Path:
 def test_n_makes_a_worker_from_a_task(stage: Stage) -> None:
     async def story(_: Pilot[None]) -> None:
         await stage.press("n")
-        assert isinstance(stage.app.screen, NewWorker)
+        assert isinstance(stage.app.screen, WorkerForm)
         await stage.press(*"Fix login", "ctrl+j", *"soon", "tab", *"demo", "tab", "tab", *"my-name")
         await stage.press("enter")
         await stage.until(lambda: stage.selected == "my-name")
@@ -130,7 +130,7 @@ def test_d_says_what_is_at_stake_and_escape_keeps_it(stage: Stage) -> None:
         await stage.until(lambda: stage.selected == "a")
         await stage.press("d")
         await stage.see("precious.txt")
-        assert isinstance(stage.app.screen, Ask)
+        assert isinstance(stage.app.screen, Confirmation)
         assert "it is running" in stage.painted
         assert "saved first" in stage.painted
         await stage.press("escape")
@@ -165,7 +165,7 @@ def test_there_is_no_yes_before_the_facts_are_there(stage: Stage) -> None:
     stage.record("a")
 
     async def story(_: Pilot[None]) -> None:
-        ask = Ask("Remove a?", None, yes="remove")
+        ask = Confirmation("Remove a?", None, yes="remove")
         answers: list[bool | None] = []
         stage.app.push_screen(ask, answers.append)
         await stage.see("looking at what is at stake")

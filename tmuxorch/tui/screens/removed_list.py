@@ -13,14 +13,14 @@ from tmuxorch.core import view
 from tmuxorch.core.literal import first_line
 from tmuxorch.core.view import describe_exit
 from tmuxorch.model import HistoryEntry
+from tmuxorch.tui.jobs import Jobs
 from tmuxorch.tui.lines import Fact, Plain, TextLine
-from tmuxorch.tui.screens.pick import Pick
-from tmuxorch.tui.setting import Setting
+from tmuxorch.tui.screens.choice_list import ChoiceList
 
 SHOWN = 500
 
 
-class HistoryScreen(Pick[HistoryEntry]):
+class RemovedList(ChoiceList[HistoryEntry]):
     """Dismissed with the entry to restore, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -28,9 +28,9 @@ class HistoryScreen(Pick[HistoryEntry]):
         Binding("slash", "search", "search"),
     ]
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, jobs: Jobs) -> None:
         super().__init__("History: removed workers, newest first")
-        self._setting = setting
+        self._jobs = jobs
         self._asked = ""
 
     def on_mount(self) -> None:
@@ -38,7 +38,7 @@ class HistoryScreen(Pick[HistoryEntry]):
 
     def _ask(self, words: str) -> None:
         self._asked = words
-        self.app.jobs.start(  # type: ignore[attr-defined]
+        self._jobs.start(
             "reading the history",
             lambda ctx: (words, ctx.store.history(search=words, limit=SHOWN)),
             then=self._answer,
@@ -52,9 +52,9 @@ class HistoryScreen(Pick[HistoryEntry]):
     def line(self, item: HistoryEntry) -> str:
         changes = "" if item.files_changed is None else f"+{item.insertions} \u2212{item.deletions}"
         ago = view.age(time.time() - item.removed_at)
-        return (f"{ago:>4}  {item.reason:<13}  {item.task.name:<24.24}  {changes:>12}  "
-                f"{os.path.basename(item.task.repo):<14.14}  "
-                f"{first_line(item.task.text)}")  # fmt: skip
+        task = item.task
+        return (f"{ago:>4}  {item.reason:<13}  {task.name:<24.24}  {changes:>12}  "
+                f"{os.path.basename(task.repo):<14.14}  {first_line(task.text)}")  # fmt: skip
 
     def about(self, item: HistoryEntry) -> list[TextLine]:
         lines: list[TextLine] = [Fact("task", line) for line in item.task.text.split("\n")[:6]]

@@ -1,4 +1,4 @@
-"""What the keys do, as calls of services: the only door from the screen to them.
+"""What the commands have done by services: the door from the screen to them.
 
 Services are imported where they are called, in a job's thread: the first frame does not wait.
 """
@@ -9,20 +9,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tmuxorch.core.observation import Unknown
+from tmuxorch.core.stake import describe
 from tmuxorch.errors import TmuxorchError, UnknownName
 from tmuxorch.model import Agent, AgentId, HistoryEntry, Reason, State
-from tmuxorch.tui.snapshot import Row, WatcherSeen
+from tmuxorch.tui.snapshot import AgentRow, WatcherSeen
 
 if TYPE_CHECKING:
     from tmuxorch.service.context import Context
     from tmuxorch.service.sweep.sweep import Orphan
-    from tmuxorch.tui.setting import Setting
+    from tmuxorch.tui.workplace import Workplace
 
 TASKS_REMEMBERED = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class FilledForm:
     """A filled-in form for a new worker; "" means "you choose"."""
 
     repo: str
@@ -43,7 +45,7 @@ class FormFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class AtStake:
+class StakeReport:
     """What a removal would touch, in words."""
 
     id: AgentId
@@ -65,69 +67,64 @@ class Outcome:
     failures: tuple[str, ...] = field(default=())
 
 
-def form_facts(ctx: Context, setting: Setting, repo: str) -> FormFacts:
-    from tmuxorch.adapters.git import facade as git
+def form_facts(ctx: Context, workplace: Workplace, repo: str) -> FormFacts:
+    from tmuxorch.service.repositories import find_default_base
 
-    config = setting.load_config(ctx, repo)
+    config = workplace.load_config(ctx, repo)
     tasks = [agent.task.text for agent in reversed(ctx.store.agents())]
     tasks += [entry.task.text for entry in ctx.store.history(limit=TASKS_REMEMBERED)]
     unique = tuple(dict.fromkeys(task for task in tasks if task.strip()))
-    base = config.defaults.base or git.resolve_base(git.find_repo(repo), None, cwd=repo).name
+    base = config.defaults.base or find_default_base(repo)
     return FormFacts(tuple(sorted(config.agents)), config.defaults.agent, base, unique)
 
 
-def create(ctx: Context, setting: Setting, wish: Wish) -> Agent:
-    from tmuxorch.adapters.git import facade as git
+def create(ctx: Context, workplace: Workplace, form: FilledForm) -> Agent:
+    from tmuxorch.service.repositories import find_repository
     from tmuxorch.service.workers import creation
 
     made = creation.create(
         ctx,
-        setting.load_config(ctx, wish.repo),
+        workplace.load_config(ctx, form.repo),
         creation.Request(
-            repo=git.find_repo(wish.repo),
-            cwd=wish.repo,
-            task=wish.task,
-            name=wish.name or None,
-            agent=wish.agent or None,
-            base=wish.base or None,
+            repo=find_repository(form.repo),
+            cwd=form.repo,
+            task=form.task,
+            name=form.name or None,
+            agent=form.agent or None,
+            base=form.base or None,
         ),
     )
     ensure_watcher(ctx)
     return made
 
 
-def observe_stake(row: Row) -> AtStake:
+def observe_stake(row: AgentRow) -> StakeReport:
     """What is at stake in one agent; a look that fails is said, never taken for nothing."""
-    from tmuxorch.adapters.system import processes
-    from tmuxorch.core import stake
-    from tmuxorch.core.observation import Unknown
-    from tmuxorch.service.removal.work import observe_stake as observe_stake_of
+    from tmuxorch.service.removal import work
+    from tmuxorch.service.workers import inspection
 
     agent = row.agent
-    family = processes.find_family(
-        agent_id=agent.task.id,
-        roots=tuple(p for p in (agent.run.shim, agent.run.process) if p is not None),
-        worktree=None,
-        since_ticks=None,
-    )
+    family = inspection.observe_family(agent)
     alive = row.state is State.RUNNING
-    found = observe_stake_of(agent)
+    found = work.observe_stake(agent)
     if isinstance(found, Unknown):
-        return AtStake(agent.task.id, agent.task.name, alive, len(family), problem=found.why)
+        return StakeReport(agent.task.id, agent.task.name, alive, len(family), problem=found.why)
     keeps = agent.task.branch if found.commits or not agent.task.branch_made else ""
-    lines = tuple(stake.describe(found))
+    lines = tuple(describe(found))
     uncommitted = bool(found.staged or found.unstaged or found.untracked)
-    return AtStake(agent.task.id, agent.task.name, alive, len(family), lines, keeps, uncommitted)
+    return StakeReport(
+        agent.task.id, agent.task.name, alive, len(family), lines, keeps, uncommitted
+    )
 
 
-def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+def remove(ctx: Context, workplace: Workplace, agents: Sequence[Agent]) -> Outcome:
     from tmuxorch.service.removal import removal
 
     done: list[HistoryEntry] = []
     failures: list[str] = []
     for agent in agents:
         try:
-            config = setting.config_of(ctx, agent.task.repo)
+            config = workplace.config_of(ctx, agent.task.repo)
             done.append(
                 removal.remove(
                     ctx,
@@ -155,26 +152,26 @@ def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
     return Outcome(names=tuple(sent), failures=tuple(failures))
 
 
-def stop(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+def stop(ctx: Context, workplace: Workplace, agents: Sequence[Agent]) -> Outcome:
     from tmuxorch.service.workers import running
 
     stopped, failures = [], []
     for agent in agents:
         try:
-            grace_s = setting.config_of(ctx, agent.task.repo).cleanup.grace_s
+            grace_s = workplace.config_of(ctx, agent.task.repo).cleanup.grace_s
             stopped.append(running.stop(ctx, agent, grace_s=grace_s).task.name)
         except TmuxorchError as e:
             failures.append(e.message)
     return Outcome(names=tuple(stopped), failures=tuple(failures))
 
 
-def restart(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+def restart(ctx: Context, workplace: Workplace, agents: Sequence[Agent]) -> Outcome:
     from tmuxorch.service.workers import running
 
     started, failures = [], []
     for agent in agents:
         try:
-            config = setting.load_config(ctx, agent.task.repo)
+            config = workplace.load_config(ctx, agent.task.repo)
             now = ctx.store.agent(agent.task.id) or agent
             started.append(running.restart(ctx, config, now, fresh=False).task.name)
         except TmuxorchError as e:
@@ -191,16 +188,15 @@ def rename(ctx: Context, agent: Agent, name: str) -> Agent:
 
 def last_lines(ctx: Context, agent: Agent, count: int) -> list[str]:
     """The end of the agent's screen, from its window or from what was kept of it."""
-    from tmuxorch.adapters.store import rundir
     from tmuxorch.service.removal import removal
+    from tmuxorch.service.workers import inspection
 
     try:
-        pane = ctx.tmux(agent.run.socket).find_pane(agent.task.id)
-        text = ctx.tmux(agent.run.socket).capture(pane.place.pane) if pane else None
+        text = inspection.capture_screen(ctx, agent)
     except TmuxorchError:
         text = None
     if text is None:
-        text = rundir.read_screen(ctx.run_dir(agent.task.id)) or ""
+        text = inspection.read_saved_screen(ctx, agent) or ""
     return [line for line in removal.trim_screen(text).splitlines() if line.strip()][-count:]
 
 
@@ -215,14 +211,14 @@ def merge(ctx: Context, agent: Agent, *, commit: bool) -> str:
     return f"{count} commit{'' if count == 1 else 's'} of {agent.task.name} went into {merged.base}"
 
 
-def restore(ctx: Context, setting: Setting, entry: HistoryEntry, *, start: bool = False) -> Agent:
+def restore(ctx: Context, workplace: Workplace, entry: HistoryEntry) -> Agent:
     from tmuxorch.service.removal import restoring
 
-    config = setting.load_config(ctx, entry.task.repo)
-    return restoring.restore(ctx, config, entry, start=start)
+    config = workplace.load_config(ctx, entry.task.repo)
+    return restoring.restore(ctx, config, entry, start=False)
 
 
-def undo(ctx: Context, setting: Setting, entry: HistoryEntry | None) -> Agent:
+def undo(ctx: Context, workplace: Workplace, entry: HistoryEntry | None) -> Agent:
     """Bring back what was removed last: `entry`, or else the newest by a person."""
     if entry is None:
         removed = [
@@ -233,7 +229,7 @@ def undo(ctx: Context, setting: Setting, entry: HistoryEntry | None) -> Agent:
         if not removed:
             raise UnknownName("there is no removal to undo; H lists all removed workers")
         entry = removed[0]
-    return restore(ctx, setting, entry)
+    return restore(ctx, workplace, entry)
 
 
 def observe_watcher(state_dir: str) -> WatcherSeen:
@@ -248,25 +244,27 @@ def ensure_watcher(ctx: Context) -> None:
     leader.ensure_watcher(ctx)
 
 
-def observe_orphans(ctx: Context, setting: Setting) -> list[Orphan]:
+def observe_orphans(ctx: Context, workplace: Workplace) -> list[Orphan]:
     from tmuxorch.service.sweep import sweep as sweeping
 
-    keep_days = setting.load_config(ctx, None).history.keep_days
+    keep_days = workplace.load_config(ctx, None).history.keep_days
     return sweeping.observe_orphans(ctx, keep_days=keep_days)
 
 
 def can_sweep(orphan: Orphan) -> bool:
-    return orphan.action in ("remove", "salvage") and not orphan.done
+    from tmuxorch.service.sweep.sweep import Action
+
+    return orphan.action in (Action.REMOVE, Action.SALVAGE) and not orphan.done
 
 
-def sweep(ctx: Context, setting: Setting, orphans: Sequence[Orphan]) -> Outcome:
+def sweep(ctx: Context, workplace: Workplace, orphans: Sequence[Orphan]) -> Outcome:
     from tmuxorch.service.sweep import sweep as sweeping
 
-    own = setting.load_config(ctx, None)
+    own = workplace.load_config(ctx, None)
     done, failures = [], []
     for orphan in orphans:
         try:
-            config = setting.config_of(ctx, orphan.repo) if orphan.repo else own
+            config = workplace.config_of(ctx, orphan.repo) if orphan.repo else own
             swept = sweeping.apply(
                 ctx,
                 orphan,

@@ -13,13 +13,12 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, Label
 
 from tmuxorch.core.literal import literal
-from tmuxorch.tui.actions import FormFacts, Wish
-from tmuxorch.tui.screens.ask import Title
 from tmuxorch.tui.screens.write import Paper
-from tmuxorch.tui.widgets.bars import KeyBar
+from tmuxorch.tui.service_calls import FilledForm, FormFacts
+from tmuxorch.tui.widgets.bars import KeyBar, Title
 
 
-class NewWorker(ModalScreen[Wish | None]):
+class WorkerForm(ModalScreen[FilledForm | None]):
     """Task, agent, base and name; only the task matters, the rest has defaults."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -117,7 +116,7 @@ class NewWorker(ModalScreen[Wish | None]):
         if self._agents and agent and agent not in self._agents:
             self.complain(f"there is no agent {agent!r}; there are: {', '.join(self._agents)}")
             return
-        self.dismiss(Wish(self._repo, self.query_one(Paper).text.strip(), agent, base, name))
+        self.dismiss(FilledForm(self._repo, self.query_one(Paper).text.strip(), agent, base, name))
 
     def action_other_agent(self) -> None:
         """The next of the agents, for those who do not remember how they are spelled."""

@@ -70,12 +70,12 @@ _RECIPES = {
 }
 
 
-def ink(widget: Widget, name: str) -> Style:
+def letter_style(widget: Widget, name: str) -> Style:
     """Only what the letters look like, so that it goes onto any ground."""
     return _palette(widget.app)[name][0] if name else Style()
 
 
-def wash(widget: Widget, name: str) -> Style:
+def ground_style(widget: Widget, name: str) -> Style:
     """Only the ground."""
     return _palette(widget.app)[name][1] if name else Style()
 

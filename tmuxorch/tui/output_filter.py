@@ -14,7 +14,7 @@ from textual.filter import LineFilter
 from tmuxorch.core.literal import is_visible
 
 
-class Net(LineFilter):
+class OutputFilter(LineFilter):
     """Blots out every character that steers, in the cells it has, and links."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tmuxorch.core import view
 from tmuxorch.core.literal import literal
 from tmuxorch.model import AgentId, Status
-from tmuxorch.tui.snapshot import Changes, Row
+from tmuxorch.tui.snapshot import AgentRow, Changes
 
 # A sign for those who cannot tell the colours apart; each is one cell wide.
 SIGNS = {
@@ -71,7 +71,7 @@ class Line:
 ListLine = Heading | Line
 
 
-def visible_rows(rows: Iterable[Row], *, repo: str | None, words: str) -> list[Row]:
+def visible_rows(rows: Iterable[AgentRow], *, repo: str | None, words: str) -> list[AgentRow]:
     """The rows to show in their order: by repository, waiting ones first, then the oldest."""
     wanted = [row for row in rows if repo is None or row.agent.task.repo == repo]
     terms = words.lower().split()
@@ -79,7 +79,7 @@ def visible_rows(rows: Iterable[Row], *, repo: str | None, words: str) -> list[R
     return sorted(wanted, key=_place)
 
 
-def _place(row: Row) -> tuple[str, str, bool, float, str]:
+def _place(row: AgentRow) -> tuple[str, str, bool, float, str]:
     agent = row.agent
     waits = row.status is Status.WAITING
     return (
@@ -91,7 +91,7 @@ def _place(row: Row) -> tuple[str, str, bool, float, str]:
     )
 
 
-def _searched(row: Row) -> str:
+def _searched(row: AgentRow) -> str:
     agent = row.agent
     parts = (
         agent.task.name,
@@ -105,15 +105,15 @@ def _searched(row: Row) -> str:
 
 
 def lines_of(
-    rows: Sequence[Row],
+    rows: Sequence[AgentRow],
     *,
     now: float,
     marked: Collection[AgentId],
-    steps: Mapping[AgentId, str],
+    doing: Mapping[AgentId, str],
     changes: Mapping[AgentId, Changes],
     headings: bool,
 ) -> list[ListLine]:
-    """The list's lines for rows in their order; `steps` are words of what is being done to one."""
+    """The list's lines for rows in their order; `doing` has words for what is done to one."""
     counts = Counter(row.agent.task.repo for row in rows)
     lines: list[ListLine] = []
     above = None
@@ -127,7 +127,7 @@ def lines_of(
             Line(
                 id=row.id,
                 status=row.status,
-                word=steps.get(row.id) or row.status.value,
+                word=doing.get(row.id) or row.status.value,
                 name=literal(agent.task.name),
                 agent=literal(agent.task.agent),
                 age=view.age(now - agent.task.created_at),
@@ -138,7 +138,7 @@ def lines_of(
     return lines
 
 
-def count_statuses(rows: Iterable[Row]) -> list[tuple[Status, int]]:
+def count_statuses(rows: Iterable[AgentRow]) -> list[tuple[Status, int]]:
     """How many there are of each status that occurs, what needs the person first."""
     counts = Counter(row.status for row in rows)
     return [(status, counts[status]) for status in COUNTED if counts[status]]

@@ -8,15 +8,16 @@ from textual.binding import Binding, BindingType
 
 from tmuxorch.core.literal import shown
 from tmuxorch.core.sizes import human_size
-from tmuxorch.service.sweep.sweep import Orphan
-from tmuxorch.tui import actions
+from tmuxorch.service.sweep.sweep import Action, Orphan
+from tmuxorch.tui import service_calls
+from tmuxorch.tui.jobs import Jobs
 from tmuxorch.tui.lines import Fact, Plain, TextLine
-from tmuxorch.tui.screens.ask import Ask
-from tmuxorch.tui.screens.pick import Pick
-from tmuxorch.tui.setting import Setting
+from tmuxorch.tui.screens.choice_list import ChoiceList
+from tmuxorch.tui.screens.confirmation import Confirmation
+from tmuxorch.tui.workplace import Workplace
 
 
-class SweepScreen(Pick[Orphan]):
+class OrphanList(ChoiceList[Orphan]):
     """Nothing is done before the person has chosen and agreed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -25,9 +26,10 @@ class SweepScreen(Pick[Orphan]):
         Binding("enter", "apply", "clear away"),
     ]
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, jobs: Jobs, workplace: Workplace) -> None:
         super().__init__("Sweep: what no agent owns any more")
-        self._setting = setting
+        self._jobs = jobs
+        self._workplace = workplace
         self._chosen: set[int] = set()
         self._looked = False
 
@@ -35,10 +37,10 @@ class SweepScreen(Pick[Orphan]):
         self._look()
 
     def _look(self) -> None:
-        setting = self._setting
-        self.app.jobs.start(  # type: ignore[attr-defined]
+        workplace = self._workplace
+        self._jobs.start(
             "looking for orphans",
-            lambda ctx: actions.observe_orphans(ctx, setting),
+            lambda ctx: service_calls.observe_orphans(ctx, workplace),
             then=self._found,
         )
 
@@ -49,16 +51,14 @@ class SweepScreen(Pick[Orphan]):
 
     def line(self, item: Orphan) -> str:
         mark = "\u25a0" if self.items.index(item) in self._chosen else "\u25a1"
-        mark = mark if actions.can_sweep(item) else " "
-        size = "" if item.bytes is None else human_size(item.bytes)
-        return f"{mark} {item.kind:<9} {size:>9}  {item.action:<8} {item.name}"
+        return f"{mark if service_calls.can_sweep(item) else ' '} {_columns(item)}"
 
     def about(self, item: Orphan) -> list[TextLine]:
         return [
             Fact("what", f"{item.kind} {item.name}"),
             Fact("repository", item.repo or "unknown"),
             Fact("why", item.reason),
-            Fact("then", _WORDS.get(str(item.action), str(item.action))),
+            Fact("then", _WORDS[item.action]),
         ]
 
     def empty(self) -> list[TextLine]:
@@ -73,13 +73,13 @@ class SweepScreen(Pick[Orphan]):
 
     def action_choose(self) -> None:
         item = self.highlighted
-        if item is not None and actions.can_sweep(item):
+        if item is not None and service_calls.can_sweep(item):
             self._chosen ^= {self.items.index(item)}
             self.learn(self.items)
             self.action_move(1)
 
     def action_choose_all(self) -> None:
-        able = {i for i, item in enumerate(self.items) if actions.can_sweep(item)}
+        able = {i for i, item in enumerate(self.items) if service_calls.can_sweep(item)}
         self._chosen = set() if self._chosen >= able else able
         self.learn(self.items)
 
@@ -88,20 +88,20 @@ class SweepScreen(Pick[Orphan]):
         if not chosen:
             self.notify("choose some with space first", markup=False)
             return
-        facts: list[TextLine] = [Plain(self.line(item)[2:]) for item in chosen]
+        facts: list[TextLine] = [Plain(_columns(item)) for item in chosen]
         facts.append(Plain("work in a worktree is saved before it goes", "label"))
         self.app.push_screen(
-            Ask(f"Clear away {len(chosen)}?", facts, yes="clear away", no="leave"),
+            Confirmation(f"Clear away {len(chosen)}?", facts, yes="clear away", no="leave"),
             lambda yes: self._apply(chosen) if yes else None,
         )
 
     def _apply(self, chosen: list[Orphan]) -> None:
-        setting = self._setting
-        self.app.jobs.start(  # type: ignore[attr-defined]
-            "sweeping", lambda ctx: actions.sweep(ctx, setting, chosen), then=self._swept
+        workplace = self._workplace
+        self._jobs.start(
+            "sweeping", lambda ctx: service_calls.sweep(ctx, workplace, chosen), then=self._swept
         )
 
-    def _swept(self, outcome: actions.Outcome) -> None:
+    def _swept(self, outcome: service_calls.Outcome) -> None:
         if outcome.names:
             self.notify(f"cleared away {len(outcome.names)}", markup=False)
         for failure in outcome.failures[:3]:
@@ -109,9 +109,14 @@ class SweepScreen(Pick[Orphan]):
         self._look()
 
 
+def _columns(item: Orphan) -> str:
+    size = "" if item.bytes is None else human_size(item.bytes)
+    return f"{item.kind:<9} {size:>9}  {item.action:<8} {item.name}"
+
+
 _WORDS = {
-    "remove": "it is removed",
-    "salvage": "its work is saved first",
-    "report": "it is only reported; end it yourself if you want",
-    "keep": "it is kept",
+    Action.REMOVE: "it is removed",
+    Action.SALVAGE: "its work is saved first",
+    Action.REPORT: "it is only reported; end it yourself if you want",
+    Action.KEEP: "it is kept",
 }

@@ -13,14 +13,13 @@ from textual.widgets import Input, OptionList
 
 from tmuxorch.core.literal import literal
 from tmuxorch.tui.lines import TextLine
-from tmuxorch.tui.screens.ask import Title
-from tmuxorch.tui.widgets.bars import KeyBar
+from tmuxorch.tui.widgets.bars import KeyBar, Title
 from tmuxorch.tui.widgets.text_view import TextView
 
 T = TypeVar("T")
 
 
-class Pick(ModalScreen[T | None], Generic[T]):
+class ChoiceList(ModalScreen[T | None], Generic[T]):
     """Subclasses say what a line is, what is told of it and what Enter does."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
