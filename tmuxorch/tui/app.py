@@ -20,7 +20,8 @@ from textual.screen import Screen
 
 from tmuxorch.core.literal import strip_controls
 from tmuxorch.tui import service_calls
-from tmuxorch.tui.commands import BY_NAME, Group
+from tmuxorch.tui.command import Group
+from tmuxorch.tui.commands import BY_NAME
 from tmuxorch.tui.hangup import ending_with_terminal
 from tmuxorch.tui.highlight import Highlighter
 from tmuxorch.tui.jobs import Jobs, Progress, Work

@@ -56,7 +56,9 @@ def _open_page(
 def open_help(board: BoardScreen) -> None:
     from tmuxorch.tui.screens.help import help_lines
 
-    board.app.push_screen(Page("Keys", help_lines(board.app, board.workplace.keys or {})))
+    board.app.push_screen(
+        Page("Keys", help_lines(board.app, board.commands, board.workplace.keys or {}))
+    )
 
 
 def open_palette(board: BoardScreen) -> None:
