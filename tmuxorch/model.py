@@ -138,6 +138,22 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """An answer that a question offers, and the key that stands for it."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an agent asks; without `choices` it is answered in words, or nobody knows how."""
+
+    text: str
+    choices: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
     """One row of the store.
 
@@ -145,7 +161,8 @@ class Agent:
     away again); `owner` is who is creating or removing it, `step` how far they got;
     `stopped` marks an end that a person asked for; `deaths` are the recent ends of a
     persistent agent, `restart_at` when it is to be started again (never, if None);
-    `reported` is what it last said of itself, and when. `damage` is no column: it says what
+    `reported` is what it last said of itself, and when, `question` what it was last seen to
+    ask. `damage` is no column: it says what
     of the row could not be read, and then nothing but showing follows from the rest.
     """
 
@@ -184,6 +201,7 @@ class Agent:
     restart_at: float | None = None
     reported: Status | None = None
     reported_at: float | None = None
+    question: Question | None = None
     damage: str = ""
 
 

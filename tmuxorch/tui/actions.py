@@ -16,6 +16,7 @@ from tmuxorch.tui.snapshot import Row, WatcherSeen
 if TYPE_CHECKING:
     from tmuxorch.service.context import Context
     from tmuxorch.service.sweep.sweep import Orphan
+    from tmuxorch.service.workers.sending import Delivery
     from tmuxorch.tui.setting import Setting
 
 TASKS_REMEMBERED = 200
@@ -54,6 +55,14 @@ class AtStake:
     branch: str = ""
     uncommitted: bool = False
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Whom a message was sent to and what became of it; who did not get it, and why."""
+
+    sent: tuple[tuple[str, Delivery], ...]
+    refused: tuple[tuple[Agent, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +153,18 @@ def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
     return Outcome(tuple(done), tuple(e.name for e in done), tuple(failures))
 
 
-def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
-    from tmuxorch.service.workers import running
+def send(ctx: Context, setting: Setting, agents: Sequence[Agent], text: str) -> Sent:
+    from tmuxorch.service.workers import sending
 
-    sent, failures = [], []
+    sent, refused = [], []
     for agent in agents:
         try:
-            running.send(ctx, agent, text)
-            sent.append(agent.name)
+            config = setting.config_of(ctx, agent.repo)
+            now = ctx.store.agent(agent.id) or agent
+            sent.append((agent.name, sending.send(ctx, config, now, text)))
         except TmuxorchError as e:
-            failures.append(e.message)
-    return Outcome(names=tuple(sent), failures=tuple(failures))
+            refused.append((agent, e.message))
+    return Sent(tuple(sent), tuple(refused))
 
 
 def stop(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:

@@ -1,14 +1,19 @@
-"""Whether an agent's processes can be seen from here: what cannot be seen cannot be ended."""
+"""Where an agent is: its pane, and whether its processes can be seen from here at all.
+
+What cannot be seen cannot be ended.
+"""
 
 from __future__ import annotations
 
 from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.system import procfs
+from tmuxorch.adapters.tmux.holding import is_held
 from tmuxorch.core.observation import Unknown, find_unknown
-from tmuxorch.errors import CannotSee
+from tmuxorch.errors import CannotSee, NotRunning
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tmuxorch.adapters.tmux.server import Pane
     from tmuxorch.model import Agent, ProcessId
     from tmuxorch.service.context import Context
 
@@ -73,3 +78,18 @@ def take_as_gone(ctx: Context, agent: Agent) -> Agent:
         ctx.store.record(agent, "taken as ended", _WORD)
         rundir.note_over(ctx.run_dir(agent.id), run=agent.restarts)
     return agent
+
+
+def find_pane(ctx: Context, agent: Agent) -> Pane:
+    """The agent's pane, wherever a person moved it; `NotRunning` if it has none."""
+    pane = ctx.tmux(agent.socket).find_pane(agent.id)
+    if pane is None:
+        raise NotRunning(
+            f"{agent.name} has no window; bring it back with `tmuxorch restart {agent.name}`"
+        )
+    if not is_held(pane, agent.shim, ctx.run_dir(agent.id)):
+        raise NotRunning(
+            f"another program was started in the pane of {agent.name}, which is yours now; "
+            f"`tmuxorch restart {agent.name}` gives the agent a new one"
+        )
+    return pane

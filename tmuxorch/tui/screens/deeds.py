@@ -8,11 +8,17 @@ from functools import partial
 
 from tmuxorch.model import Agent, HistoryEntry, State, Status
 from tmuxorch.tui import actions
-from tmuxorch.tui.actions import AtStake, Outcome, Wish
+from tmuxorch.tui.actions import AtStake, Outcome, Sent, Wish
 from tmuxorch.tui.lines import Plain, TextLine
 from tmuxorch.tui.screens.ask import Ask
 from tmuxorch.tui.screens.board import BoardScreen
 from tmuxorch.tui.snapshot import Row
+
+_SENT = {
+    "delivered": "delivered to {}",
+    "queued": "queued by {}",
+    "sent": "sent to {}, not confirmed",
+}
 
 
 class Deeds(BoardScreen):
@@ -69,21 +75,39 @@ class Deeds(BoardScreen):
 
     def action_send(self) -> None:
         agents = [row.agent for row in self.chosen]
-        if not agents:
-            return
+        if agents:
+            self._write(agents)
+
+    def _write(self, agents: Sequence[Agent], draft: str = "", refusal: str = "") -> None:
         from tmuxorch.tui.screens.write import WriteMessage
 
         to = agents[0].name if len(agents) == 1 else f"{len(agents)} agents"
         self.app.push_screen(
-            WriteMessage(f"Send to {to}", self._sent), lambda text: self._send(agents, text)
+            WriteMessage(f"Send to {to}", self._sent, draft=draft, refusal=refusal),
+            lambda text: self._send(agents, text),
         )
 
     def _send(self, agents: Sequence[Agent], text: str | None) -> None:
-        if text:
+        if not text:
+            return
+        if self._sent[:1] != [text]:
             self._sent.insert(0, text)
-            self.jobs.start(
-                "sending", lambda ctx: actions.send(ctx, agents, text), then=self._tell("sent to")
-            )
+        setting = self.orch.setting
+        self.jobs.start(
+            "sending",
+            lambda ctx: actions.send(ctx, setting, agents, text),
+            then=lambda sent: self._tell_sent(sent, text),
+        )
+
+    def _tell_sent(self, outcome: Sent, text: str) -> None:
+        """Those who did not get it are written to again, with the draft as it was."""
+        for delivery in dict.fromkeys(delivery for _, delivery in outcome.sent):
+            names = [name for name, what in outcome.sent if what is delivery]
+            to = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            self.say(_SENT[delivery].format(to))
+        if outcome.refused:
+            refusal = "\n".join(why for _, why in outcome.refused[:3])
+            self._write([agent for agent, _ in outcome.refused], text, refusal)
 
     def _tell(self, verb: str) -> Callable[[Outcome], None]:
         def tell(outcome: Outcome) -> None:
