@@ -203,7 +203,7 @@ def _rename(board: BoardScreen, agent: Agent, name: str | None) -> None:
         board.jobs.start(
             "renaming",
             lambda ctx: service_calls.rename(ctx, agent, name),
-            then=lambda renamed: board.say(f"{agent.task.name} is now {renamed.name}"),
+            then=lambda renamed: board.say(f"{agent.task.name} is now {renamed.task.name}"),
         )
 
 
