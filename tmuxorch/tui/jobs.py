@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
-from tmuxorch.core.progress import Phase
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import AgentId
 
 if TYPE_CHECKING:
+    from tmuxorch.core.progress import Phase
     from tmuxorch.service.context import Context
 
 Work = Callable[["Context"], Any]
 
 
-Progress = Callable[[AgentId, Phase], None]
+Progress = Callable[[AgentId, "Phase"], None]
 
 
 @dataclass
