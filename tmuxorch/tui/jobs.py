@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.message import Message
 
-from tmuxorch.core.progress import Phase
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import AgentId
 
 if TYPE_CHECKING:
+    from tmuxorch.core.progress import Phase
     from tmuxorch.service.context import Context
 
 T = TypeVar("T")
-Progress = Callable[[AgentId, Phase], None]
+Progress = Callable[[AgentId, "Phase"], None]
 
 
 @dataclass
