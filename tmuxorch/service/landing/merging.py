@@ -11,7 +11,7 @@ from tmuxorch.adapters.git import merges
 from tmuxorch.adapters.git.changes import find_checkout
 from tmuxorch.adapters.git.checkout import head_of
 from tmuxorch.core.literal import literal
-from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, WorkAtStake
+from tmuxorch.errors import CannotMerge, GitFailed, GitKilled, MergeConflict, WorkAtStake
 from tmuxorch.model import State
 from tmuxorch.service.removal import removal
 from tmuxorch.service.removal.stake import describe
@@ -278,6 +278,8 @@ def _advance(ctx: Context, repo: Repo, done: Merged) -> None:
             merges.move_branch(repo, done.base, done.after, expected=done.before, why=why)
         else:
             merges.forward_checkout(checkout, done.base, done.after)
+    except GitKilled as failure:
+        raise GitKilled(f"{done.agent.name} was not merged: {failure.message}") from failure
     except GitFailed as failure:
         raise CannotMerge(f"{done.agent.name} was not merged: {failure.message}") from failure
     if git.branch_commit(repo, done.base) != done.after:
