@@ -141,8 +141,9 @@ class Place:
 class Agent:
     """One row of the store.
 
-    `branch_made` and `copied` say what tmuxorch itself put there (so it may take it
-    away again); `owner` is who is creating or removing it, `step` how far they got;
+    `admin` is where git keeps what belongs to the worktree (HEAD, index, logs), None if that
+    was not recorded. `branch_made` and `copied` say what tmuxorch itself put there (so it may
+    take it away again); `owner` is who is creating or removing it, `step` how far they got;
     `stopped` marks an end that a person asked for; `deaths` are the recent ends of a
     persistent agent, `restart_at` when it is to be started again (never, if None);
     `reported` is what it last said of itself, and when. `damage` is no column: it says what
@@ -184,6 +185,7 @@ class Agent:
     restart_at: float | None = None
     reported: Status | None = None
     reported_at: float | None = None
+    admin: str | None = None
     damage: str = ""
 
 

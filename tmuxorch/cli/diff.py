@@ -27,6 +27,7 @@ def command(ctx: click.Context, name: str, stat: bool) -> int:
         agent.worktree,
         agent.base,
         agent.base_commit,
+        admin=agent.admin,
         stat=stat,
         color=output.wants_colour(sys.stdout),
     )

@@ -135,7 +135,8 @@ def changes_of(row: Row) -> Changes | None:
     """Lines added and deleted since its base; None if git cannot tell."""
     try:
         repo = git.find_repo(row.agent.repo)
-        stats = git.work_stats(repo, row.agent.worktree, row.agent.base_commit)
+        agent = row.agent
+        stats = git.work_stats(repo, agent.worktree, agent.base_commit, admin=agent.admin)
     except TmuxorchError:
         return None
     return Changes(stats.insertions, stats.deletions)

@@ -33,6 +33,7 @@ def diff_of(agent: Agent, colours: Highlighter | None = None) -> list[TextLine]:
         agent.worktree,
         agent.base,
         agent.base_commit,
+        admin=agent.admin,
         stat=False,
         color=False,
     )

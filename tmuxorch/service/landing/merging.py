@@ -76,7 +76,7 @@ def merge(
         base, before = _target(repo, agent, into)
         _check_committed(agent, commit=commit)
         if commit and os.path.isdir(agent.worktree):
-            worktree = find_checkout(repo, agent.worktree)
+            worktree = find_checkout(repo, agent.worktree, admin=agent.admin)
             if git.observe_status(worktree).entries:
                 _check_possible(ctx, repo, agent, how, base, before)
                 merges.commit_everything(worktree, message or _title(agent))
@@ -157,7 +157,7 @@ def _work(repo: Repo, agent: Agent) -> str:
     tip = git.branch_commit(repo, agent.branch)
     head = None
     if os.path.isdir(agent.worktree):
-        head, _ = head_of(find_checkout(repo, agent.worktree).own)
+        head, _ = head_of(find_checkout(repo, agent.worktree, admin=agent.admin).own)
     if head is None or head == tip:
         if tip is None:
             raise CannotMerge(

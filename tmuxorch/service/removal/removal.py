@@ -65,6 +65,7 @@ def _observe_work(repo: Repo, agent: Agent, *, top: str | None = None) -> Work:
         branch_made=agent.branch_made,
         base_commit=agent.base_commit,
         copied=agent.copied,
+        admin=agent.admin,
         top=top,
     )
 

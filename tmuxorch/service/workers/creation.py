@@ -89,7 +89,7 @@ def _make(
     agent = plan.agent
     places.mark(agent.worktree)
     with ctx.repo_lock(agent.repo):
-        git.add_worktree(
+        admin = git.add_worktree(
             request.repo,
             agent.worktree,
             branch=agent.branch,
@@ -126,6 +126,7 @@ def _make(
             place=place,
             process=started.process,
             shim=started.shim,
+            admin=admin,
             started_at=started.at,
             last_activity_at=started.at,
         )
