@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from tmuxorch.core.observation import Unknown
 from tmuxorch.errors import TmuxFailed, TmuxorchError
 from tmuxorch.model import AgentId, PaneId, State
 from tmuxorch.service.context import Context
@@ -107,7 +106,7 @@ class PanelReader(threading.Thread):
             return panels.saved_screen_of(ctx, row)
         pane = self._find_pane(row)
         if pane is not None:
-            with suppress(TmuxFailed):
+            with suppress(TmuxFailed):  # it was closed between the two questions
                 shown = self._servers.capture(row.agent.socket, pane, colours=True)
                 lines = screen_lines(shown)
                 return squeeze(lines) if row.ended else lines
@@ -119,9 +118,10 @@ class PanelReader(threading.Thread):
         now = time.monotonic()
         if self._pane and self._pane[0] == row.id and now - self._pane[2] < PANE_S:
             return self._pane[1]
-        answer = self._servers.ask(row.agent.socket, [row.id])
-        found = [] if isinstance(answer, Unknown) else answer.panes.get(row.id, [])
-        pane = found[0].place.pane if found else None
+        pane = None
+        with suppress(TmuxFailed):  # no answer at all is another thing, and shown
+            found = self._servers.find_pane(row.agent.socket, row.id)
+            pane = found.place.pane if found else None
         self._pane = (row.id, pane, now)
         return pane
 
