@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tmuxorch.adapters.git.call import git, last_words
+from tmuxorch.adapters.git.call import LOOK_S, git, last_words
 from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.worktrees import list_worktrees
 from tmuxorch.core.stake import Commit
@@ -84,6 +84,17 @@ def _base_by_revision(cwd: str, base: str) -> Base:
     if git(cwd, *asked, base, ok=(0, 1, 128)).returncode == 0:
         raise GitFailed(f"{base} is not a commit: give a branch, a tag or a commit as base")
     raise GitFailed(f"there is no branch, tag or commit {base} in {cwd}")
+
+
+def list_bases(repo: Repo, *, timeout_s: float = LOOK_S) -> tuple[str, ...]:
+    """Branches, those of remotes and tags, by the names that `resolve_base` takes; newest first."""
+    asked = ("for-each-ref", "--sort=-creatordate", "--format=%(refname) %(symref)")
+    places = ("refs/heads", "refs/remotes", "refs/tags")
+    answer = git(repo.root, *asked, *places, timeout_s=timeout_s).stdout
+    refs = (line.partition(" ")[::2] for line in os.fsdecode(answer).splitlines())
+    # What only points to another, as a remote's HEAD does, has its name there already.
+    names = (ref.split("/", 2)[2] for ref, target in refs if not target)
+    return tuple(dict.fromkeys(name for name in names if name.isprintable()))
 
 
 def check_branch_name(branch: str) -> None:
