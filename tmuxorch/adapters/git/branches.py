@@ -120,6 +120,14 @@ def branch_commit(repo: Repo, branch: str) -> str | None:
     return done.stdout.decode().strip() if done.returncode == 0 else None
 
 
+def branch_commits(repo: Repo) -> dict[str, str]:
+    """The commit of every local branch."""
+    asked = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
+    lines = os.fsdecode(git(repo.root, *asked).stdout).splitlines()
+    pairs = (line.split(" ", 1) for line in lines)
+    return {ref.removeprefix("refs/heads/"): oid for oid, ref in pairs}
+
+
 def delete_branch(repo: Repo, branch: str, *, expected: str | None) -> None:
     """Delete a branch that is still at `expected`, and what the settings say about it.
 
