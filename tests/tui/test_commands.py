@@ -11,7 +11,8 @@ from textual.pilot import Pilot
 
 from tests.tui.conftest import Stage
 from tmuxorch.model import Exit, State, Status
-from tmuxorch.tui.commands import BY_NAME, COMMANDS, OFFERED, Group
+from tmuxorch.tui.command import Group
+from tmuxorch.tui.commands import BY_NAME, COMMANDS, OFFERED
 from tmuxorch.tui.screens.help import help_lines
 
 ROOT = Path(__file__).parent.parent.parent
@@ -37,7 +38,8 @@ def test_every_command_has_words_and_a_sentence() -> None:
 def test_the_help_has_every_command_and_the_names_for_the_configuration(stage: Stage) -> None:
     async def story(_: Pilot[None]) -> None:
         said = "\n".join(
-            "".join(text for text, _ in line.spans()) for line in help_lines(stage.app, {})
+            "".join(text for text, _ in line.spans())
+            for line in help_lines(stage.app, COMMANDS, {})
         )
         for command in COMMANDS:
             assert command.help in said, command.name

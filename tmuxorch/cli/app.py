@@ -29,6 +29,7 @@ VERBS = {
     "restore": "bring a removed worker back",
     "history": "removed workers, newest first",
     "sweep": "find what lies around, and clear it away",
+    "explain": "why its status is what it is",
     "why": "what was seen of one agent, and done about it",
     "events": "the decision log of all agents",
     "watch": "the health loop",

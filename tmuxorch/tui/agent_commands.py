@@ -1,6 +1,7 @@
 """Commands that make an agent or do something with one that is there.
 
-Each asks first where something could be lost, and then has it done by a job.
+Each asks first where something could be lost, and then has it done by a job. Dialogs are imported
+where they are opened: the first frame does not wait for them.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ from typing import TYPE_CHECKING
 from tmuxorch.model import State
 from tmuxorch.tui import service_calls
 from tmuxorch.tui.lines import Plain, TextLine
-from tmuxorch.tui.screens.confirmation import Confirmation
-from tmuxorch.tui.stake_lines import merge_lines
 
 if TYPE_CHECKING:
     from tmuxorch.model import Agent
     from tmuxorch.tui.screens.board import BoardScreen
-    from tmuxorch.tui.service_calls import FilledForm, Outcome, StakeReport
+    from tmuxorch.tui.service_calls import FilledForm, Outcome, Sent, StakeReport
     from tmuxorch.tui.snapshot import AgentRow
+
+_SENT = {
+    "delivered": "delivered to {}",
+    "queued": "queued by {}",
+    "sent": "sent to {}, not confirmed",
+}
 
 
 # -- new ---------------------------------------------------------------------------------
@@ -68,33 +73,51 @@ def _tell_made(board: BoardScreen, agent: Agent) -> None:
 
 def send(board: BoardScreen) -> None:
     agents = [row.agent for row in board.roster.chosen]
-    if not agents:
-        return
+    if agents:
+        _write(board, agents)
+
+
+def _write(board: BoardScreen, agents: Sequence[Agent], draft: str = "", refusal: str = "") -> None:
     from tmuxorch.tui.screens.write import WriteMessage
 
     to = agents[0].task.name if len(agents) == 1 else f"{len(agents)} agents"
     board.app.push_screen(
-        WriteMessage(f"Send to {to}", board.recent.sent),
+        WriteMessage(f"Send to {to}", board.recent.sent, draft=draft, refusal=refusal),
         lambda text: _send(board, agents, text),
     )
 
 
 def _send(board: BoardScreen, agents: Sequence[Agent], text: str | None) -> None:
-    if text:
+    if not text:
+        return
+    if board.recent.sent[:1] != [text]:
         board.recent.sent.insert(0, text)
-        board.jobs.start(
-            "sending",
-            lambda ctx: service_calls.send(ctx, agents, text),
-            then=_teller(board, "sent to"),
-        )
+    workplace = board.workplace
+    board.jobs.start(
+        "sending",
+        lambda ctx: service_calls.send(ctx, workplace, agents, text),
+        then=lambda sent: _tell_sent(board, sent, text),
+    )
+
+
+def _tell_sent(board: BoardScreen, outcome: Sent, text: str) -> None:
+    """Those who did not get it are written to again, with the draft as it was."""
+    for delivery in dict.fromkeys(delivery for _, delivery in outcome.sent):
+        names = [name for name, what in outcome.sent if what is delivery]
+        board.say(_SENT[delivery].format(_listed(names)))
+    if outcome.refused:
+        refusal = "\n".join(why for _, why in outcome.refused[:3])
+        _write(board, [agent for agent, _ in outcome.refused], text, refusal)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _teller(board: BoardScreen, verb: str) -> Callable[[Outcome], None]:
     def tell(outcome: Outcome) -> None:
         if outcome.names:
-            shown = ", ".join(outcome.names[:5])
-            more = f" and {len(outcome.names) - 5} more" if len(outcome.names) > 5 else ""
-            board.say(f"{verb} {shown}{more}")
+            board.say(f"{verb} {_listed(outcome.names)}")
         for failure in outcome.failures[:3]:
             board.say(failure, "error")
 
@@ -108,6 +131,8 @@ def stop(board: BoardScreen) -> None:
     rows = [row for row in board.roster.chosen if row.state is State.RUNNING]
     if not rows:
         return
+    from tmuxorch.tui.screens.confirmation import Confirmation
+
     names = ", ".join(row.agent.task.name for row in rows)
     facts = _cut_off(rows)
     facts.append(Plain("worktree, branch and files stay; R starts it again", "label"))
@@ -141,6 +166,8 @@ def restart(board: BoardScreen) -> None:
     if not live:
         _restart(board, rows)
         return
+    from tmuxorch.tui.screens.confirmation import Confirmation
+
     facts = _cut_off(live)
     facts.append(Plain("it begins again in its worktree; nothing there changes", "label"))
     board.app.push_screen(
@@ -179,13 +206,16 @@ def _rename(board: BoardScreen, agent: Agent, name: str | None) -> None:
         board.jobs.start(
             "renaming",
             lambda ctx: service_calls.rename(ctx, agent, name),
-            then=lambda renamed: board.say(f"{agent.task.name} is now {renamed.name}"),
+            then=lambda renamed: board.say(f"{agent.task.name} is now {renamed.task.name}"),
         )
 
 
 def merge(board: BoardScreen) -> None:
     if (row := board.roster.row) is None:
         return
+    from tmuxorch.tui.screens.confirmation import Confirmation
+    from tmuxorch.tui.stake_lines import merge_lines
+
     agent = row.agent
     question = Confirmation(
         f"Merge {agent.task.name} into {agent.task.base}?", None, yes="merge", no="leave"

@@ -18,6 +18,7 @@ from tmuxorch.tui.snapshot import AgentRow, WatcherSeen
 if TYPE_CHECKING:
     from tmuxorch.service.context import Context
     from tmuxorch.service.sweep.sweep import Orphan
+    from tmuxorch.service.workers.sending import Delivery
     from tmuxorch.tui.workplace import Workplace
 
 TASKS_REMEMBERED = 200
@@ -57,6 +58,14 @@ class StakeReport:
     branch: str = ""
     uncommitted: bool = False
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Whom a message was sent to and what became of it; who did not get it, and why."""
+
+    sent: tuple[tuple[str, Delivery], ...]
+    refused: tuple[tuple[Agent, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +150,18 @@ def remove(ctx: Context, workplace: Workplace, agents: Sequence[Agent]) -> Outco
     return Outcome(tuple(done), tuple(e.task.name for e in done), tuple(failures))
 
 
-def send(ctx: Context, agents: Sequence[Agent], text: str) -> Outcome:
-    from tmuxorch.service.workers import running
+def send(ctx: Context, workplace: Workplace, agents: Sequence[Agent], text: str) -> Sent:
+    from tmuxorch.service.workers import sending
 
-    sent, failures = [], []
+    sent, refused = [], []
     for agent in agents:
         try:
-            running.send(ctx, agent, text)
-            sent.append(agent.task.name)
+            config = workplace.load_config(ctx, agent.task.repo)
+            now = ctx.store.agent(agent.task.id) or agent
+            sent.append((agent.task.name, sending.send(ctx, config, now, text)))
         except TmuxorchError as e:
-            failures.append(e.message)
-    return Outcome(names=tuple(sent), failures=tuple(failures))
+            refused.append((agent, e.message))
+    return Sent(tuple(sent), tuple(refused))
 
 
 def stop(ctx: Context, workplace: Workplace, agents: Sequence[Agent]) -> Outcome:

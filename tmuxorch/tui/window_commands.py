@@ -7,16 +7,12 @@ import shutil
 from typing import TYPE_CHECKING
 
 from tmuxorch.errors import NotRunning
-from tmuxorch.tui import service_calls
 
 if TYPE_CHECKING:
-    from tmuxorch.model import Agent, AgentId
+    from tmuxorch.model import Agent
     from tmuxorch.service.context import Context
     from tmuxorch.service.workers.attaching import Takeover
     from tmuxorch.tui.screens.board import BoardScreen
-    from tmuxorch.tui.snapshot import AgentRow
-
-LAST_LINES = 12
 
 
 def attach(board: BoardScreen) -> None:
@@ -24,7 +20,7 @@ def attach(board: BoardScreen) -> None:
     if row is None:
         return
     if row.ended:
-        _open_triage(board, row)
+        board.open_card(row)
         return
     agent = row.agent
     board.jobs.start(
@@ -70,24 +66,3 @@ def open_shell(board: BoardScreen) -> None:
     said = board.orch.terminal.lend([shell], environ, cwd=worktree)
     if said:
         board.say(said, "warning")
-
-
-def _open_triage(board: BoardScreen, row: AgentRow) -> None:
-    from tmuxorch.tui.screens.triage import Triage
-
-    card = Triage(row)
-    board.app.push_screen(card, lambda command: _do_chosen(board, row.id, command))
-    board.jobs.start(
-        "looking at what it left",
-        lambda ctx: (
-            service_calls.observe_stake(row),
-            service_calls.last_lines(ctx, row.agent, LAST_LINES),
-        ),
-        then=lambda found: card.learn(*found),
-    )
-
-
-def _do_chosen(board: BoardScreen, agent_id: AgentId, command: str | None) -> None:
-    board.select(agent_id)
-    if command:
-        board.call_later(board.action_command, command)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tmuxorch.errors import TmuxFailed
-from tmuxorch.service.workers import running
+from tmuxorch.service.workers.visibility import find_pane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def switch_or_take(ctx: Context, agent: Agent, *, read_only: bool = False) -> Ta
 
     None: it was switched. `NotRunning` if the agent has no window.
     """
-    pane = running.find_pane(ctx, agent).place.pane
+    pane = find_pane(ctx, agent).place.pane
     tmux = ctx.tmux(agent.run.socket)
     flag = ["-r"] if read_only else []
     if is_inside(ctx.environ, agent.run.socket):

@@ -21,14 +21,14 @@ from textual.screen import Screen
 from tmuxorch.core.literal import first_line, literal
 from tmuxorch.model import AgentId, HistoryEntry
 from tmuxorch.tui import window_commands
-from tmuxorch.tui.commands import BY_NAME, COMMANDS, OFFERED, Need, met_needs
+from tmuxorch.tui.command import Command, Need
+from tmuxorch.tui.commands import BY_NAME, COMMANDS, OFFERED, met_needs
 from tmuxorch.tui.jobs import JobDone, Jobs, JobStepped
 from tmuxorch.tui.lines import TextLine
 from tmuxorch.tui.list_filter import ListFilter
 from tmuxorch.tui.list_lines import count_statuses
-from tmuxorch.tui.notices import Severity, end_notices
 from tmuxorch.tui.roster import Roster
-from tmuxorch.tui.snapshot import Changes, Focus, Panel, Snapshot, Tab
+from tmuxorch.tui.snapshot import AgentRow, Changes, Focus, Panel, Snapshot, Tab
 from tmuxorch.tui.welcome import welcome_lines
 from tmuxorch.tui.widgets.agent_list import AgentList
 from tmuxorch.tui.widgets.bars import Headline, KeyBar, TabBar
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from textual.widgets import Input
 
     from tmuxorch.tui.app import TmuxorchApp
+    from tmuxorch.tui.notices import Severity
     from tmuxorch.tui.workplace import Workplace
 
 # Below so many columns the list stands above the view, not beside it.
@@ -97,6 +98,16 @@ class BoardScreen(Screen[None]):
     @property
     def workplace(self) -> Workplace:
         return self.orch.workplace
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        return COMMANDS
+
+    def open_card(self, row: AgentRow) -> None:
+        """Show what one that has ended left."""
+        from tmuxorch.tui.screens.triage import open_card
+
+        open_card(self, row)
 
     @property
     def view(self) -> TextView:
@@ -162,6 +173,8 @@ class BoardScreen(Screen[None]):
             self._take_panel(panel)
 
     def _take_snapshot(self, snapshot: Snapshot) -> None:
+        from tmuxorch.tui.notices import end_notices
+
         before = self.roster.snapshot
         self.roster.take(snapshot)
         self.orch.count(snapshot.rows)

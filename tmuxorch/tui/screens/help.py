@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from textual.app import App
 from textual.binding import Binding
 from textual.keys import _character_to_key
 
-from tmuxorch.tui.commands import COMMANDS, Command, Group
+from tmuxorch.tui.command import Command, Group
 from tmuxorch.tui.lines import Fact, Plain, TextLine
 
 
-def help_lines(app: App[None], changed: Mapping[str, str]) -> list[TextLine]:
+def help_lines(
+    app: App[None], commands: Sequence[Command], changed: Mapping[str, str]
+) -> list[TextLine]:
     """Every key with what it does; `changed` are the keys that the config gives to commands."""
     lines: list[TextLine] = []
     for group in Group:
-        commands = [command for command in COMMANDS if command.group is group]
+        listed = [command for command in commands if command.group is group]
         lines.append(Plain(group.value, "strong"))
         if group is Group.NUMBERS:
-            first, last = commands[0], commands[-1]
+            first, last = listed[0], listed[-1]
             keys = " \u2026 ".join(_shown(app, command, changed) for command in (first, last))
             lines.append(Fact(keys, first.help, indent=14))
         else:
             lines += [
-                Fact(_shown(app, command, changed), command.help, indent=14) for command in commands
+                Fact(_shown(app, command, changed), command.help, indent=14) for command in listed
             ]
         lines.append(Plain(""))
-    many = [command.words for command in COMMANDS if command.many]
-    names = wrap(", ".join(sorted(command.name for command in COMMANDS)), 72)
+    many = [command.words for command in commands if command.many]
+    names = wrap(", ".join(sorted(command.name for command in commands)), 72)
     return [
         *lines,
         Plain(f"With marked agents, {_listed(many)} mean all of them.", "label"),

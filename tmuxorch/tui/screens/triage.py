@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from tmuxorch.tui import service_calls
 from tmuxorch.tui.commands import BY_NAME
 from tmuxorch.tui.lines import Plain, TextLine
 from tmuxorch.tui.panels import describe_end
@@ -18,6 +19,11 @@ from tmuxorch.tui.snapshot import AgentRow
 from tmuxorch.tui.widgets.bars import KeyBar, Title
 from tmuxorch.tui.widgets.text_view import TextView
 
+if TYPE_CHECKING:
+    from tmuxorch.model import AgentId
+    from tmuxorch.tui.screens.board import BoardScreen
+
+LAST_LINES = 12
 # Commands, and what they mean for one that has ended.
 WAYS = {"restart": "resume", "diff": "review", "merge": "merge", "remove": "remove"}
 
@@ -81,3 +87,23 @@ class Triage(ModalScreen[str]):
 
     def action_choose(self, command: str) -> None:
         self.dismiss(command)
+
+
+def open_card(board: BoardScreen, row: AgentRow) -> None:
+    """Show the card, and do what the person chooses on it."""
+    card = Triage(row)
+    board.app.push_screen(card, lambda command: _do_chosen(board, row.id, command))
+    board.jobs.start(
+        "looking at what it left",
+        lambda ctx: (
+            service_calls.observe_stake(row),
+            service_calls.last_lines(ctx, row.agent, LAST_LINES),
+        ),
+        then=lambda found: card.learn(*found),
+    )
+
+
+def _do_chosen(board: BoardScreen, agent_id: AgentId, command: str | None) -> None:
+    board.select(agent_id)
+    if command:
+        board.call_later(board.action_command, command)
