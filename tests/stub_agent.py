@@ -203,6 +203,8 @@ class Stub:
         answers = ANSWERS[self.style]
         if wish["does"] != "asking" or self.style == "aider":
             self.draft += text
+        elif text.isdigit() and wish.get("keys_move"):
+            self.marked = int(text) - 1
         elif text.isdigit() and self.style != "opencode" and not wish.get("obeys_no_key"):
             self.log("chosen", answers[int(text) - 1])
             self.become("idle")

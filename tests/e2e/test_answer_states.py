@@ -108,6 +108,13 @@ def test_a_question_that_stays_is_said(stage: Stage) -> None:
     assert stage.status() == "waiting"
 
 
+@pytest.mark.parametrize("stage", ["claude", "codex", "gemini"], indirect=True)
+def test_where_a_key_only_moves_the_mark_enter_follows(stage: Stage) -> None:
+    stage.does("asking", keys_move=True)
+    stage.world.run("answer", "a", "2")
+    assert stage.log() == [("chosen", ANSWERS[stage.style][1])]
+
+
 @of_two_kinds
 def test_what_was_answered_is_in_the_decision_log(stage: Stage) -> None:
     stage.does("asking")

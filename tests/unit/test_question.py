@@ -142,6 +142,10 @@ def test_the_marked_answer_of_a_list_has_a_sign_before_it() -> None:
     assert read_mark(["no question"]) is None
 
 
+def test_a_list_to_tick_has_no_marked_answer() -> None:
+    assert read_mark(["Which?", "❯ 1. ☐ Red", "  2. ☑ Blue"]) is None
+
+
 @pytest.mark.parametrize(
     ("said", "keys"),
     [

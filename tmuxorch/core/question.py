@@ -15,6 +15,7 @@ LINE_MAX = 1000
 REACH = 30  # lines from the bottom in which answers are looked for
 LINES_MAX = 14  # of a question's text; what stands higher is what it is about, or older
 _NUMBERED = re.compile(r"(?:[❯›●>]\s*)?(?:[☐☑◻◼○◉✔]\s*)?(\d{1,2})\.\s+(?:[☐☑◻◼○◉✔]\s*)?(\S.*)")
+_TICK = re.compile(r"[☐☑◻◼○◉✔]|\[[ xX✔]\]")
 _LETTERED = re.compile(r"\((\w)\)([\w']+(?: [\w']+)*)")
 _ACROSS = re.compile(r"[\s│┃]*(?:Allow once\s{2,}\S|\S.*\s{2,}⇆ )")
 _MARKED = re.compile(r"[\s│┃]*[❯›●>]")
@@ -69,7 +70,8 @@ class Mark:
 def read_mark(lines: Sequence[str]) -> Mark | None:
     """The one choice that is marked, on a screen with its escapes; None if that cannot be told.
 
-    In a list it has a sign before it; of those side by side it is drawn on a colour of its own.
+    In a list it has a sign before it; of those side by side it is drawn on a colour of its own. A
+    list of which several can be ticked has no such one.
     """
     rows = _rows([without_escapes(line) for line in lines])
     found = _find_answers(rows)
@@ -80,6 +82,8 @@ def read_mark(lines: Sequence[str]) -> Mark | None:
         grounds = backgrounds(lines[found.rows[0]])
         at = [row.index(choice.text) for choice in found.choices]
         marked = [n for n, column in enumerate(at) if grounds[column] != grounds[at[0] - 2]]
+    elif any(_TICK.search(rows[number]) for number in found.rows):
+        return None
     else:
         marked = [n for n, number in enumerate(found.rows) if _MARKED.match(rows[number])]
     return Mark(marked[0], found.is_across) if len(marked) == 1 else None

@@ -7,9 +7,11 @@ screen in the moment of the key.
 
 from __future__ import annotations
 
+import time
+
 from tmuxorch.config.profiles import AnswerBy
 from tmuxorch.core.inputbox import plain_words
-from tmuxorch.core.question import match_choices, read_mark
+from tmuxorch.core.question import Mark, match_choices, read_mark
 from tmuxorch.core.view import describe_question
 from tmuxorch.errors import NotDelivered, NotReady, QuestionChanged
 from tmuxorch.model import Status
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 SAME_S = 1.0  # for a dialog that is half drawn to become the one that is expected
 GONE_S = 8.0  # for the question to go
+STAYS_S = 1.5  # a question that stays as it is so long was not answered by its key
 MOVED_S = 3.0  # for the mark to move
 SHOWN_S = 3.0  # for what was typed to be seen
 STEPS_MAX = 20
@@ -51,6 +54,7 @@ def choose(onlooker: Onlooker, question: Question, said: str) -> Choice:
     choice = _choice_meant(onlooker, question, said)
     how = onlooker.profile.answer if onlooker.profile else AnswerBy.KEY
     mark = read_mark(onlooker.lines)
+    moved_to: int | None = None
     if how is AnswerBy.ARROWS or (mark is not None and mark.is_across):
         _move_to(onlooker, question, choice)
         _press(onlooker, question, "Enter")
@@ -58,9 +62,10 @@ def choose(onlooker: Onlooker, question: Question, said: str) -> Choice:
         _type_line(onlooker, question, choice)
     elif len(choice.key) == 1:
         _press(onlooker, question, choice.key)
+        moved_to = question.choices.index(choice)
     else:
         raise NotReady(f"{onlooker.name} has no key for {choice.text!r}; nothing was pressed")
-    _wait_gone(onlooker, question)
+    _wait_gone(onlooker, question, moved_to)
     return choice
 
 
@@ -169,15 +174,24 @@ def _type_line(onlooker: Onlooker, question: Question, choice: Choice) -> None:
     _press(onlooker, question, "Enter")
 
 
-def _wait_gone(onlooker: Onlooker, question: Question) -> None:
-    """Wait until two looks in a row show that it asks this no more."""
+def _wait_gone(onlooker: Onlooker, question: Question, moved_to: int | None) -> None:
+    """Wait until two looks in a row show that it asks this no more.
+
+    In some dialogs the key only moves the mark there: then Enter is pressed, once, after a while
+    in which the question stayed as it is.
+    """
     now: Judgement
     gone = 0
+    pressed_at = time.monotonic()
 
     def is_gone() -> bool:
-        nonlocal now, gone
+        nonlocal now, gone, moved_to
         now = onlooker.look()
         is_same = now.status is Status.WAITING and now.question == question
+        if is_same and moved_to is not None and time.monotonic() > pressed_at + STAYS_S:
+            if read_mark(onlooker.lines) == Mark(moved_to, is_across=False):
+                _press(onlooker, question, "Enter")
+            moved_to = None
         gone = 0 if is_same else gone + 1
         return gone > 1
 
