@@ -40,7 +40,7 @@ def find(shop: Workshop, name: str | Path, **options: int) -> Orphan:
 
 def apply_all(shop: Workshop, **options: int) -> list[Orphan]:
     found = sweep.observe_orphans(shop.ctx, **options)
-    return [sweep.apply(shop.ctx, orphan, grace_s=0.1, **options) for orphan in found]
+    return [sweep.apply(shop.ctx, orphan, **options) for orphan in found]
 
 
 def dead_owner() -> object:
@@ -75,7 +75,7 @@ def test_a_worktree_without_record_is_saved_and_can_be_restored(shop: Workshop) 
     assert found.bytes is not None
     assert found.bytes > len("precious\n")
     assert top.exists(), "a look changes nothing"
-    assert sweep.apply(shop.ctx, found, grace_s=0.1).done
+    assert sweep.apply(shop.ctx, found).done
     assert not top.exists()
     (entry,) = shop.ctx.store.history()
     assert (entry.reason, entry.task.name, entry.task.id) == (Reason.SWEPT, "lost", agent.task.id)

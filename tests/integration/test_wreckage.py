@@ -110,7 +110,7 @@ def test_a_creation_cut_off_at_any_write_is_undone(
     if made <= WRITES.index("gitdir"):
         subprocess.run(["rm", "-r", top], check=True)
     for orphan in sweep.observe_orphans(shop.ctx):
-        sweep.apply(shop.ctx, orphan, grace_s=0.1)
+        sweep.apply(shop.ctx, orphan)
     assert shop.ctx.store.agents() == []
     assert not top.exists()
     assert not admin.exists()

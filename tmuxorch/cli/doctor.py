@@ -34,7 +34,7 @@ def command(ctx: click.Context, mend: bool, as_json: bool) -> int:
         session.config()
         checks.append(doctor.check_store(session.ctx))
         checks.append(doctor.check_watcher(session.ctx))
-        agents = list(doctor.check_agents(session.ctx, session.config_of))
+        agents = list(doctor.check_agents(session.ctx))
         checks.extend(doctor.check_orphans(session.ctx))
     except TmuxorchError as e:
         checks.append(Check(e.code, False, e.message))

@@ -92,6 +92,11 @@ class Restart:
 class Salvage:
     ignored_cap_mb: int
 
+    @property
+    def cap_bytes(self) -> int:
+        """How much of ignored files one save may hold."""
+        return self.ignored_cap_mb * 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class History:

@@ -120,23 +120,15 @@ def observe_stake(row: Row) -> AtStake:
     return AtStake(agent.task.id, agent.task.name, alive, len(family), lines, keeps, uncommitted)
 
 
-def remove(ctx: Context, setting: Setting, agents: Sequence[Agent]) -> Outcome:
+def remove(ctx: Context, agents: Sequence[Agent]) -> Outcome:
     from tmuxorch.service.removal import removal
 
     done: list[HistoryEntry] = []
     failures: list[str] = []
     for agent in agents:
         try:
-            config = setting.config_of(ctx, agent.task.repo)
-            done.append(
-                removal.remove(
-                    ctx,
-                    ctx.store.agent(agent.task.id) or agent,
-                    reason=Reason.USER,
-                    grace_s=config.cleanup.grace_s,
-                    cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
-                )
-            )
+            current = ctx.store.agent(agent.task.id) or agent
+            done.append(removal.remove(ctx, current, reason=Reason.USER))
         except TmuxorchError as e:
             failures.append(e.message)
     return Outcome(tuple(done), tuple(e.task.name for e in done), tuple(failures))
@@ -262,18 +254,11 @@ def can_sweep(orphan: Orphan) -> bool:
 def sweep(ctx: Context, setting: Setting, orphans: Sequence[Orphan]) -> Outcome:
     from tmuxorch.service.sweep import sweep as sweeping
 
-    own = setting.load_config(ctx, None)
+    keep_days = setting.load_config(ctx, None).history.keep_days
     done, failures = [], []
     for orphan in orphans:
         try:
-            config = setting.config_of(ctx, orphan.repo) if orphan.repo else own
-            swept = sweeping.apply(
-                ctx,
-                orphan,
-                keep_days=config.history.keep_days,
-                grace_s=config.cleanup.grace_s,
-                cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
-            )
+            swept = sweeping.apply(ctx, orphan, keep_days=keep_days)
         except TmuxorchError as e:
             failures.append(e.message)
             continue

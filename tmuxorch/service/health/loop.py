@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from tmuxorch.config import Config
     from tmuxorch.core.observation import Observation
     from tmuxorch.service.context import Context
-    from tmuxorch.service.settings import Settings
 
 PASS_S = 1.0
 LOOK_AGAIN_S = 0.004
@@ -70,14 +69,12 @@ class Health:
     def __init__(
         self,
         ctx: Context,
-        settings: Settings,
         *,
         open_context: Callable[[], Context],
         tell: Callable[[Deed], None],
         on_bug: Callable[[BaseException], None],
     ) -> None:
         self.ctx = ctx
-        self.settings = settings
         self.tell = tell
         self.on_bug = on_bug
         self.servers = Servers()
@@ -89,13 +86,14 @@ class Health:
         self._version: tuple[int, int] | None = None
         self._known: list[Agent] = []
         self._open_context = open_context
+        self._settings = ctx.settings.for_watching
         self._stakes: dict[AgentId, StakeFact] = {}
         self._stakes_at: dict[AgentId, tuple[float | None, float]] = {}
         self._observer = Observer(
             ctx.state_dir,
             self.servers,
             stakes=self._stakes,
-            doing=Doing(settings.of, ctx.clock),
+            doing=Doing(self._settings, ctx.clock),
         )
         self._hands = Hands(lambda: poke(ctx.state_dir))
         self._clocks = (ctx.clock(), time.monotonic())
@@ -218,7 +216,7 @@ class Health:
 
     def _decide(self, agent: Agent, seen: Observation, now: float) -> Verdict:
         try:
-            cleanup = self.settings.of(agent.task.repo).cleanup
+            cleanup = self._settings(agent.task.repo).cleanup
             return decide(agent, seen, Policy(cleanup.dead, cleanup.never_started_s), now)
         except Exception as e:  # noqa: BLE001 -- the watcher's border: an odd agent is left, alone
             return Verdict(Action.LEAVE, f"judging it failed: {e!r}")
@@ -245,7 +243,7 @@ class Health:
         is_over = (
             agent.state is State.EXITED and not agent.run.stopped and agent.task.kind is Kind.WORKER
         )
-        return is_over and self.settings.of(agent.task.repo).cleanup.dead is not DeadPolicy.NEVER
+        return is_over and self._settings(agent.task.repo).cleanup.dead is not DeadPolicy.NEVER
 
     def _find_stake(self, agent: Agent) -> None:
         found = self._stakes[agent.task.id] = observe_stake(agent)
@@ -277,7 +275,7 @@ class Health:
         if self._hands.put_off(agent.task.id):
             return False
         try:
-            verdicts.do_quickly(self.ctx, self.settings.of(agent.task.repo), agent, seen, verdict)
+            verdicts.do_quickly(self.ctx, self._settings(agent.task.repo), agent, seen, verdict)
         except StateConflict:
             return False  # a person's command was quicker, and knows better
         except (TmuxorchError, OSError):
@@ -291,7 +289,7 @@ class Health:
         return True
 
     def _do_beside(self, agent: Agent, verdict: Verdict) -> int:
-        config = self.settings.of(agent.task.repo)
+        config = self._settings(agent.task.repo)
         if self._hands.put_off(agent.task.id):
             return 0
         self._hands.begin(agent.task.id, partial(self._do_slowly, config, agent, verdict))

@@ -161,10 +161,4 @@ def _restart(ctx: Context, config: Config, agent: Agent) -> None:
 
 def _remove(ctx: Context, config: Config, agent: Agent, verdict: Verdict) -> None:
     ctx.store.record(agent, "cleaning up", verdict.why)
-    removal.remove(
-        ctx,
-        agent,
-        reason=verdict.reason or Reason.CRASHED,
-        grace_s=config.cleanup.grace_s,
-        cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
-    )
+    removal.remove(ctx, agent, reason=verdict.reason or Reason.CRASHED, config=config)

@@ -39,6 +39,7 @@ from tmuxorch.service.workers.visibility import recorded_processes, refuse_unsee
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
+    from tmuxorch.config import Config
     from tmuxorch.model import Agent
     from tmuxorch.service.context import Context
     from tmuxorch.service.removal.aside import Taken
@@ -55,14 +56,15 @@ def remove(
     *,
     reason: Reason,
     keep_branch: bool = False,
-    grace_s: float = 2.0,
-    cap_bytes: int = 256_000_000,
+    config: Config | None = None,
 ) -> HistoryEntry:
     """Save, record and remove; the history entry is all that stays.
 
     What cannot be saved is not deleted: the agent becomes `quarantined` and `CannotSave`
-    says why.
+    says why. `config` is in force for the agent's repository, by default as for all that ends.
     """
+    config = config or ctx.settings.for_ending(agent.task.repo)
+    grace_s, cap_bytes = config.cleanup.grace_s, config.salvage.cap_bytes
     refuse_from_inside(agent)
     refuse_unseen(ctx, agent)
     # Before anything is claimed: a tmux that does not answer leaves the agent as it is.

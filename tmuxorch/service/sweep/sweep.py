@@ -76,14 +76,7 @@ def _old_history(ctx: Context, keep_days: int) -> Iterator[Orphan]:
         )
 
 
-def apply(
-    ctx: Context,
-    orphan: Orphan,
-    *,
-    keep_days: int = 0,
-    grace_s: float = 2.0,
-    cap_bytes: int = 256_000_000,
-) -> Orphan:
+def apply(ctx: Context, orphan: Orphan, *, keep_days: int = 0) -> Orphan:
     """Clear one find away if a fresh look still allows it; the find as it is now.
 
     What is to be reported or kept is left alone. What has gone meanwhile counts as done.
@@ -96,7 +89,7 @@ def apply(
         return now
     match now.kind:
         case Thing.WORKTREE:
-            worktrees.clear(ctx, now, grace_s=grace_s, cap_bytes=cap_bytes)
+            worktrees.clear(ctx, now)
         case Thing.BRANCH:
             branches.clear(ctx, now)
         case Thing.WINDOW:

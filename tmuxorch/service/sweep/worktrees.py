@@ -155,7 +155,7 @@ def _base_commit(repo: Repo, worktree: Worktree) -> str:
     return done.stdout.decode().strip() or worktree.head or "0" * 40
 
 
-def clear(ctx: Context, orphan: Orphan, *, grace_s: float, cap_bytes: int) -> None:
+def clear(ctx: Context, orphan: Orphan) -> None:
     """Take it away by the one removal path, which saves first; an empty directory just goes."""
     assert orphan.path is not None
     if orphan.repo is None:
@@ -171,4 +171,4 @@ def clear(ctx: Context, orphan: Orphan, *, grace_s: float, cap_bytes: int) -> No
         ctx.store.add(agent)
         ctx.checkpoint("sweep:adopted")
     reason = Reason.CREATE_FAILED if agent.state is State.CREATING else Reason.SWEPT
-    removal.remove(ctx, agent, reason=reason, grace_s=grace_s, cap_bytes=cap_bytes)
+    removal.remove(ctx, agent, reason=reason)

@@ -113,12 +113,11 @@ class Deeds(BoardScreen):
 
     def _remove(self, rows: Sequence[Row]) -> None:
         self.marked -= {row.id for row in rows}
-        setting = self.orch.setting
         for row in rows:
             self.steps[row.id] = "removing"
             self.jobs.start(
                 f"removing {row.agent.task.name}",
-                partial(actions.remove, setting=setting, agents=[row.agent]),
+                partial(actions.remove, agents=[row.agent]),
                 ids=[row.id],
                 then=self._tell_removed,
             )
