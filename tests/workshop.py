@@ -113,7 +113,7 @@ class Workshop:
             "branch": f"tmuxorch/{name}", "branch_made": True, "base": "main", "base_commit": base,
             "worktree": str(self.directory / "worktrees" / "repo" / f"{name}-{agent_id[:4]}"),
             "command": ("sh",), "copied": (), "conversation": None, "socket": self.ctx.socket,
-            "place": None, "process": None, "shim": None, "owner": None, "step": "",
+            "place": None, "process": None, "shim": None, "owner": None,
             "reason": None, "keep_branch": False, "exit": None, "stopped": True, "restarts": 0,
             "created_at": self.ctx.clock(), "started_at": None, "ended_at": None,
             "last_activity_at": None,

@@ -12,6 +12,7 @@ from dataclasses import replace
 from tmuxorch import config as configuration
 from tmuxorch.config import DeadPolicy
 from tmuxorch.errors import ConfigInvalid, NotTrusted
+from tmuxorch.model import EventKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Settings:
 
     def _note(self, line: str) -> None:
         """For what is done unasked: nobody may be reading along."""
-        self._store.note("a setting cannot be used", line)
+        self._store.note(EventKind.SETTING_UNUSABLE, line)
         self._tell(line)
 
     # -- what a person trusts ----------------------------------------------------

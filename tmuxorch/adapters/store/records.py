@@ -23,8 +23,10 @@ from tmuxorch.model import (
     Agent,
     AgentId,
     Event,
+    EventKind,
     HistoryEntry,
     Reason,
+    Stage,
     State,
     Status,
 )
@@ -104,7 +106,10 @@ class Store:
             with self._write() as db:
                 db.execute(insertion("agents", columns), list(columns.values()))
                 _record(
-                    db, agent, "creating", f"task: {agent.task.text}" if agent.task.text else ""
+                    db,
+                    agent,
+                    EventKind.CREATING,
+                    f"task: {agent.task.text}" if agent.task.text else "",
                 )
         except sqlite3.IntegrityError as e:
             raise NameTaken(
@@ -206,7 +211,7 @@ class Store:
         """A value that changes when anybody has written, this connection too."""
         return self.data_version(), self._db.total_changes
 
-    def bury(self, agent: Agent, entry: HistoryEntry, *, step: str) -> Agent:
+    def bury(self, agent: Agent, entry: HistoryEntry) -> Agent:
         """Write the history row and the end of the agent in one transaction.
 
         Idempotent: the agent's id is the row's key, so a second burial changes nothing but
@@ -220,28 +225,28 @@ class Store:
             )
             rows = db.execute(
                 "UPDATE agents SET step = ? WHERE id = ? AND state = ? AND owner IS ? RETURNING *",
-                [step, agent.task.id, State.REMOVING, as_text(agent.owner)],
+                [Stage.BURIED, agent.task.id, State.REMOVING, as_text(agent.owner)],
             ).fetchall()
             if not rows:
                 raise StateConflict(f"{agent.task.name} is being removed by another command")
-            _record(db, agent, "removed", f"reason: {entry.reason}")
+            _record(db, agent, EventKind.REMOVED, f"reason: {entry.reason}")
         return read_agent(rows[0])
 
     def unbury(self, agent: Agent, why: str) -> None:
         """Keep an agent after all whose removal could not be ended: no history, quarantined."""
         with self._write() as db:
             db.execute(
-                "UPDATE agents SET state = ?, status = ?, owner = NULL, step = '' WHERE id = ?",
-                [State.QUARANTINED, Status.QUARANTINED, agent.task.id],
+                "UPDATE agents SET state = ?, status = ?, owner = NULL, step = ? WHERE id = ?",
+                [State.QUARANTINED, Status.QUARANTINED, Stage.BEGUN, agent.task.id],
             )
             db.execute("DELETE FROM history WHERE id = ?", [agent.task.id])
-            _record(db, agent, "quarantined", why)
+            _record(db, agent, EventKind.QUARANTINED, why)
 
     def keep_branch(self, agent: Agent, why: str) -> None:
         """Note that the branch of a buried agent had to stay after all."""
         with self._write() as db:
             db.execute("UPDATE history SET branch_kept = 1 WHERE id = ?", [agent.task.id])
-            _record(db, agent, "kept its branch", why)
+            _record(db, agent, EventKind.BRANCH_KEPT, why)
 
     def forget(self, agent: Agent) -> None:
         """Drop the row of a buried agent: the last step of a removal."""
@@ -335,7 +340,7 @@ class Store:
             if not rows:
                 raise StateConflict(f"{agent.task.name} was changed by another command meanwhile")
             db.execute("UPDATE history SET restored_at = ? WHERE id = ?", [at, entry.task.id])
-            _record(db, agent, "restored", f"from {entry.task.name} ({entry.task.id})")
+            _record(db, agent, EventKind.RESTORED, f"from {entry.task.name} ({entry.task.id})")
         return read_agent(rows[0])
 
     def drop_history(self, agent_id: AgentId) -> None:

@@ -17,6 +17,7 @@ from tmuxorch.model import (
     Run,
     State,
     Status,
+    Step,
     Task,
     WindowId,
 )
@@ -94,6 +95,8 @@ def as_columns(values: dict[str, Any]) -> dict[str, Any]:
             found["exit_signal"] = None if value is None else value.signal
         elif name in ("process", "shim", "owner"):
             found[name] = as_text(value)
+        elif name == "step":
+            found[name] = str(value)
         elif name in ("command", "copied", "deaths"):
             found[name] = json.dumps(value)
         elif name != "damage":  # a fact about a row, not a part of it
@@ -177,6 +180,7 @@ def _read_agent(row: sqlite3.Row) -> Agent:
         owner=_process(values["owner"]),
         exit=_exit(row),
         place=place,
+        step=Step.parse(values["step"]),
     )
     return agent_of(**values)
 

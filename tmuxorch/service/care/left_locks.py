@@ -19,7 +19,7 @@ from tmuxorch.adapters.git.lockfiles import LockFile, is_there, list_locks, lock
 from tmuxorch.adapters.system.locks import Cut
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import TmuxorchError
-from tmuxorch.model import Agent, ProcessId
+from tmuxorch.model import Agent, EventKind, ProcessId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ def mend(ctx: Context, repo: Repo, agents: Sequence[Agent], cut: Cut | None) -> 
     left = _clear_once_old(locks, places_of(repo, agents))
     for lock in locks:
         if lock not in left and not is_there(lock):
-            ctx.store.note(f"cleared {lock.path}", "a git of ours was killed and left it")
+            ctx.store.note(
+                EventKind.LOCK_CLEARED.of(lock.path), "a git of ours was killed and left it"
+            )
     return not left
 
 

@@ -19,7 +19,7 @@ from tmuxorch.adapters.store.records import open_store
 from tmuxorch.adapters.system import process_table, procfs
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import StoreDamaged, TmuxorchError
-from tmuxorch.model import Agent, Run, State, Status
+from tmuxorch.model import Agent, EventKind, Run, State, Status
 from tmuxorch.service.care.repository_lock import mend
 from tmuxorch.service.sweep import git_remains, sweep
 from tmuxorch.service.sweep.orphan import Action, Look
@@ -93,7 +93,7 @@ def rebuild(ctx: Context) -> list[Agent]:
         if (worktree.locked_reason or "").startswith(own) and ctx.store.agent(marked) is None:
             agent = _recollect(look, repo, worktree)
             ctx.store.add(agent)
-            ctx.store.record(agent, "rebuilt", f"{agent.task.worktree} carries our mark")
+            ctx.store.record(agent, EventKind.REBUILT, f"{agent.task.worktree} carries our mark")
             added.append(agent)
     return added
 

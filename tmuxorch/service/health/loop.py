@@ -18,7 +18,7 @@ from tmuxorch.core.observation import Alive, Dead, WindowSeen
 from tmuxorch.core.reconcile import Action, Policy, Verdict, decide
 from tmuxorch.core.stake import Stake, StakeFact
 from tmuxorch.errors import StateConflict, TmuxorchError
-from tmuxorch.model import Agent, AgentId, DeadPolicy, Kind, ProcessId, State
+from tmuxorch.model import Agent, AgentId, DeadPolicy, EventKind, Kind, ProcessId, State
 from tmuxorch.service.health import verdicts
 from tmuxorch.service.health.activity import Doing
 from tmuxorch.service.health.observer import Observer
@@ -44,12 +44,12 @@ GRACE_S = 3.0
 _QUICK = frozenset({Action.ADOPT, Action.END, Action.LOSE})
 _SLOW = frozenset({Action.CLOSE, Action.RESTART, Action.REMOVE})
 _DONE = {
-    Action.ADOPT: "adopted",
-    Action.END: "ended",
-    Action.LOSE: "lost",
-    Action.CLOSE: "closed its window",
+    Action.ADOPT: EventKind.ADOPTED,
+    Action.END: EventKind.ENDED,
+    Action.LOSE: EventKind.LOST,
+    Action.CLOSE: EventKind.WINDOW_CLOSED,
     Action.RESTART: "started again",
-    Action.REMOVE: "removed",
+    Action.REMOVE: EventKind.REMOVED,
 }
 
 
@@ -254,10 +254,10 @@ class Health:
         """Say once, for `why NAME`, what keeps every automatic step off the agent."""
         ctx = self._open_context()
         try:
-            told = {(event.what, event.why) for event in ctx.store.events(agent_id=agent.task.id)}
-            if ("kept for review", why) not in told:
-                ctx.store.record(agent, "kept for review", why)
-                self._tell(agent, "kept for review", why)
+            told = {(event.kind, event.why) for event in ctx.store.events(agent_id=agent.task.id)}
+            if (EventKind.KEPT_FOR_REVIEW, why) not in told:
+                ctx.store.record(agent, EventKind.KEPT_FOR_REVIEW, why)
+                self._tell(agent, EventKind.KEPT_FOR_REVIEW, why)
         finally:
             ctx.store.close()
 
@@ -282,7 +282,7 @@ class Health:
             raise  # the store fails, and not only for this one
         except Exception as e:  # noqa: BLE001 -- the watcher's border: the others are still recorded
             self._hands.note_failure(agent.task.id)
-            self._tell(agent, f"could not {verdict.action}", str(e))
+            self._tell(agent, EventKind.COULD_NOT.of(verdict.action), str(e))
             self.on_bug(e)
             return False
         self._tell(agent, _DONE[verdict.action], verdict.why)
@@ -302,8 +302,8 @@ class Health:
         except StateConflict:
             return
         except (TmuxorchError, OSError) as e:
-            ctx.store.record(agent, f"could not {verdict.action}", str(e))
-            self._tell(agent, f"could not {verdict.action}", str(e))
+            ctx.store.record(agent, EventKind.COULD_NOT.of(verdict.action), str(e))
+            self._tell(agent, EventKind.COULD_NOT.of(verdict.action), str(e))
             raise
         finally:
             ctx.store.close()
@@ -320,8 +320,8 @@ class Health:
         ctx = self._open_context()
         try:
             for orphan in sweep.sweep_safe(ctx, self._unswept):
-                did = "swept" if orphan.done else "could not sweep"
-                what, why = f"{did} {orphan.name}", orphan.reason
+                did = EventKind.SWEPT if orphan.done else EventKind.SWEEP_FAILED
+                what, why = did.of(orphan.name), orphan.reason
                 ctx.store.note(what, why)
                 self.tell(Deed("", "tmuxorch", what, why))
         finally:

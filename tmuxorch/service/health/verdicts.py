@@ -15,7 +15,7 @@ from tmuxorch.core.reconcile import Action
 from tmuxorch.core.restart import Limits, plan_restart
 from tmuxorch.core.view import exit_of
 from tmuxorch.errors import StateConflict, TmuxorchError
-from tmuxorch.model import Kind, Reason, State, Status
+from tmuxorch.model import EventKind, Kind, Reason, State, Status
 from tmuxorch.service.removal import removal
 from tmuxorch.service.workers import running
 
@@ -42,7 +42,9 @@ def sighting(agent: Agent, seen: Observation, verdict: Verdict) -> Sighting:
     if isinstance(seen.window, WindowSeen):
         changes |= {"place": seen.window.place, "last_activity_at": seen.window.activity_at}
     noted = verdict.status is not agent.status and {verdict.status, agent.status} & _NOTABLE
-    return Sighting(agent, changes, f"seen {verdict.status}", verdict.why if noted else "")
+    return Sighting(
+        agent, changes, EventKind.SEEN.of(str(verdict.status)), verdict.why if noted else ""
+    )
 
 
 def do_quickly(
@@ -53,7 +55,7 @@ def do_quickly(
     match verdict.action:
         case Action.ADOPT:
             assert seen.started is not None
-            what = "adopted"
+            what = EventKind.ADOPTED
             changes = {
                 "process": seen.started.process,
                 "shim": seen.started.shim,
@@ -63,10 +65,10 @@ def do_quickly(
             if isinstance(seen.window, WindowSeen):
                 changes["place"] = seen.window.place
         case Action.END:
-            what = "ended"
+            what = EventKind.ENDED
             changes = _ending(config, agent, seen, verdict, ctx.clock())
         case _:
-            what = "lost"
+            what = EventKind.LOST
             changes = {"state": State.LOST, "status": Status.LOST, "ended_at": ctx.clock()}
     changes["owner"] = None
     return ctx.store.swap(agent, expect=[agent.state], what=what, why=verdict.why, **changes)
@@ -133,7 +135,7 @@ def do_slowly(ctx: Context, config: Config, agent: Agent, verdict: Verdict) -> N
 def _close(ctx: Context, config: Config, agent: Agent) -> None:
     removal.save_screen(ctx, agent)
     removal.end(ctx, agent, config.cleanup.grace_s)
-    ctx.store.record(agent, "closed its window", "its last screen is kept")
+    ctx.store.record(agent, EventKind.WINDOW_CLOSED, "its last screen is kept")
     profile = config.agents.get(agent.task.agent)
     screen = rundir.read_screen(ctx.run_dir(agent.task.id)) or ""
     if agent.task.conversation and agent.run.number and running.says_resume_failed(profile, screen):
@@ -153,12 +155,12 @@ def _restart(ctx: Context, config: Config, agent: Agent) -> None:
         ctx.store.swap(
             after,
             expect=[State.EXITED],
-            what="died at once",
+            what=EventKind.DIED_AT_ONCE,
             why=e.message,
             **_restart_plan(config, after, ctx.clock()),
         )
 
 
 def _remove(ctx: Context, config: Config, agent: Agent, verdict: Verdict) -> None:
-    ctx.store.record(agent, "cleaning up", verdict.why)
+    ctx.store.record(agent, EventKind.CLEANING_UP, verdict.why)
     removal.remove(ctx, agent, reason=verdict.reason or Reason.CRASHED, config=config)

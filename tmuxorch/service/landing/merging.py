@@ -14,7 +14,7 @@ from tmuxorch.core.literal import literal
 from tmuxorch.core.observation import Unknown
 from tmuxorch.core.stake import describe
 from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, WorkAtStake
-from tmuxorch.model import State
+from tmuxorch.model import EventKind, State
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal.work import observe_stake
 
@@ -87,7 +87,7 @@ def merge(
         if done.changed:
             _advance(ctx, repo, done)
             why = f"{how}, {len(commits)} commits into {base}: {before[:10]}..{after[:10]}"
-            ctx.store.record(agent, "merged", why)
+            ctx.store.record(agent, EventKind.MERGED, why)
     return done
 
 

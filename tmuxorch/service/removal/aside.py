@@ -20,6 +20,7 @@ from tmuxorch.adapters.store import saves
 from tmuxorch.adapters.system import processes
 from tmuxorch.adapters.system.treewalk import walk
 from tmuxorch.errors import CannotSave, GitFailed, TmuxorchError
+from tmuxorch.model import EventKind
 from tmuxorch.service import places
 from tmuxorch.service.care.insisting import insist
 from tmuxorch.service.care.repository_lock import repo_lock
@@ -186,7 +187,7 @@ def _forget(ctx: Context, repo: Repo, agent: Agent) -> None:
         with repo_lock(ctx, agent.task.repo):
             git.forget_worktree(repo, agent.task.worktree, reason=ctx.lock_reason(agent))
     except (TmuxorchError, OSError) as error:
-        ctx.store.record(agent, "left git's directory of its worktree", str(error))
+        ctx.store.record(agent, EventKind.GIT_DIRECTORY_LEFT, str(error))
 
 
 def _delete(ctx: Context, agent: Agent, place: str) -> None:
@@ -200,7 +201,7 @@ def _delete(ctx: Context, agent: Agent, place: str) -> None:
         if os.path.isdir(place):
             delete_directory(place)
     except (GitFailed, OSError) as error:
-        ctx.store.record(agent, "left files in the trash", str(error))
+        ctx.store.record(agent, EventKind.TRASH_LEFT, str(error))
 
 
 def _written_since(taken: Taken, place: str) -> str | None:

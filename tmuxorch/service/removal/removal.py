@@ -28,7 +28,7 @@ from tmuxorch.errors import (
     TmuxorchError,
     TmuxTimeout,
 )
-from tmuxorch.model import HistoryEntry, Reason, State, Status
+from tmuxorch.model import EventKind, HistoryEntry, Reason, Stage, State, Status, Step
 from tmuxorch.service import places
 from tmuxorch.service.care.insisting import insist
 from tmuxorch.service.care.repository_lock import mend, repo_lock
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 SCREEN_LINES = 200
 SCREEN_BYTES = 64 * 1024
-BURIED = "buried"
-RESTORING = "restoring:"
 
 
 def remove(
@@ -72,10 +70,10 @@ def remove(
     agent = _claim(ctx, agent, reason, keep_branch)
     ctx.checkpoint("remove:claimed")
     mend(ctx, agent.task.repo)
-    if agent.step.startswith(RESTORING):
+    if agent.step.stage is Stage.RESTORING:
         return _discard(ctx, agent, grace_s)
     taken = None
-    if agent.step != BURIED:
+    if agent.step.stage is not Stage.BURIED:
         end(ctx, agent, grace_s)
         agent, taken = _bury(ctx, agent, cap_bytes)
     _clear_away(ctx, agent, taken, cap_bytes)
@@ -86,7 +84,7 @@ def remove(
 
 def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:
     """Take back a restore that did not come to its end: nothing is in it but what was saved."""
-    entry = ctx.store.history_entry(agent.step.removeprefix(RESTORING))
+    entry = ctx.store.history_entry(agent.step.entry or "")
     if entry is None:
         raise _quarantined(ctx, agent, CannotSave("what it was restored from is not recorded"))
     end(ctx, agent, grace_s)
@@ -115,7 +113,7 @@ def _take_back(ctx: Context, repo: Repo, agent: Agent, trash: str) -> None:
         except GitKilled:
             raise
         except GitFailed as error:
-            ctx.store.record(agent, "kept its branch", error.message)
+            ctx.store.record(agent, EventKind.BRANCH_KEPT, error.message)
 
 
 def _claim(ctx: Context, agent: Agent, reason: Reason, keep_branch: bool) -> Agent:
@@ -134,14 +132,14 @@ def _claim(ctx: Context, agent: Agent, reason: Reason, keep_branch: bool) -> Age
     return ctx.store.swap(
         agent,
         expect=[agent.state],
-        what="removing",
+        what=EventKind.REMOVING,
         why=f"reason: {reason}",
         state=State.REMOVING,
         status=Status.REMOVING,
         owner=me,
         reason=reason,
         keep_branch=keep_branch or agent.keep_branch,
-        step=agent.step if agent.state is State.CREATING else "",
+        step=agent.step if agent.state is State.CREATING else Step(),
     )
 
 
@@ -220,7 +218,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
         restored_at=None,
         last_screen=rundir.read_screen(ctx.run_dir(agent.task.id)),
     )
-    agent = ctx.store.bury(agent, entry, step=BURIED)
+    agent = ctx.store.bury(agent, entry)
     ctx.checkpoint("remove:buried")
     return agent, taken
 
@@ -276,7 +274,7 @@ def _quarantined(ctx: Context, agent: Agent, why: TmuxorchError) -> CannotSave:
     ctx.store.swap(
         agent,
         expect=[State.REMOVING],
-        what="quarantined",
+        what=EventKind.QUARANTINED,
         why=why.message,
         state=State.QUARANTINED,
         status=Status.QUARANTINED,

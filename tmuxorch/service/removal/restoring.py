@@ -17,7 +17,7 @@ from tmuxorch.errors import (
     NoRepository,
     TmuxorchError,
 )
-from tmuxorch.model import Agent, AgentId, Reason, Run, State, Status
+from tmuxorch.model import Agent, AgentId, EventKind, Reason, Run, Stage, State, Status, Step
 from tmuxorch.service import places
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import legacy_saves, putting_back, removal
@@ -130,7 +130,7 @@ def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
         state=State.CREATING,
         status=Status.STARTING,
         owner=procfs.identify_self(),
-        step=f"{removal.RESTORING}{entry.task.id}",
+        step=Step(Stage.RESTORING, entry.task.id),
         keep_branch=is_there,
     )
     return _Plan(repo, commit, agent)
@@ -233,7 +233,7 @@ def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
     current = ctx.store.agent(agent.task.id)
     if current is None or current.state is not State.CREATING:
         return
-    ctx.store.record(agent, "restore failed", words)
+    ctx.store.record(agent, EventKind.RESTORE_FAILED, words)
     try:
         removal.remove(ctx, current, reason=Reason.CREATE_FAILED)
     except TmuxorchError as e:

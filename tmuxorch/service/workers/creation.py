@@ -14,7 +14,7 @@ from tmuxorch.config.profiles import TaskBy
 from tmuxorch.core import naming, view
 from tmuxorch.core.literal import pasteable
 from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed, TmuxorchError
-from tmuxorch.model import Agent, AgentId, Kind, Reason, Run, State, Status, Task
+from tmuxorch.model import Agent, AgentId, EventKind, Kind, Reason, Run, State, Status, Task
 from tmuxorch.service import places
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import removal
@@ -119,7 +119,7 @@ def _make(
         agent = ctx.store.swap(
             agent,
             expect=[State.CREATING],
-            what="started",
+            what=EventKind.STARTED,
             why=f"pid {started.process.pid} runs {' '.join(plan.argv)[:200]}",
             state=State.RUNNING,
             status=Status.WORKING,
@@ -170,7 +170,7 @@ def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
     current = ctx.store.agent(agent.task.id)
     if current is None or current.state not in (State.CREATING, State.RUNNING):
         return
-    ctx.store.record(agent, "creation failed", words)
+    ctx.store.record(agent, EventKind.CREATION_FAILED, words)
     try:
         removal.remove(ctx, current, reason=Reason.CREATE_FAILED)
     except TmuxorchError as e:

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from tmuxorch.core import naming
 from tmuxorch.errors import NameTaken, StateConflict, TmuxFailed
-from tmuxorch.model import State
+from tmuxorch.model import EventKind, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def rename(ctx: Context, agent: Agent, name: str) -> Agent:
         renamed = ctx.store.swap(
             agent,
             expect=RENAMABLE,
-            what="renamed",
+            what=EventKind.RENAMED,
             why=f"from {agent.task.name} to {name}",
             name=name,
         )

@@ -15,7 +15,7 @@ from tmuxorch.core.literal import find_control
 from tmuxorch.core.observation import Alive, Ended
 from tmuxorch.core.restart import carry_flags
 from tmuxorch.errors import BadText, NotRunning, StartFailed, StateConflict
-from tmuxorch.model import State, Status
+from tmuxorch.model import EventKind, State, Status
 from tmuxorch.service.health import liveness
 from tmuxorch.service.removal import removal
 from tmuxorch.service.workers import launch
@@ -92,14 +92,14 @@ def stop(ctx: Context, agent: Agent, *, grace_s: float) -> Agent:
     removal.save_screen(ctx, agent)
     # Marked before it is ended, so that nobody takes the end for a crash.
     agent = ctx.store.swap(
-        agent, expect=[State.RUNNING], what="stopping", why="a person asked", stopped=True
+        agent, expect=[State.RUNNING], what=EventKind.STOPPING, why="a person asked", stopped=True
     )
     removal.end(ctx, agent, grace_s)
     ended = liveness.read_exit(ctx.state_dir, agent)
     return ctx.store.swap(
         agent,
         expect=[State.RUNNING, State.EXITED],
-        what="stopped",
+        what=EventKind.STOPPED,
         why="its processes have ended and its window is closed",
         state=State.EXITED,
         status=Status.STOPPED,
@@ -130,7 +130,7 @@ def restart(ctx: Context, config: Config, agent: Agent, *, fresh: bool) -> Agent
     agent = ctx.store.swap(
         agent,
         expect=[State.EXITED, State.LOST],
-        what="restarting",
+        what=EventKind.RESTARTING,
         why=" ".join(start.argv)[:200],
         state=State.RUNNING,
         status=Status.STARTING,
@@ -167,7 +167,7 @@ def _take_back(
     ctx.store.swap(
         agent,
         expect=[State.RUNNING],
-        what="restart failed",
+        what=EventKind.RESTART_FAILED,
         why=str(failure) or repr(failure),
         state=before.state,
         status=Status.LOST if is_lost else Status.CRASHED,
@@ -195,7 +195,7 @@ def forget_conversation(ctx: Context, agent: Agent) -> None:
     ctx.store.swap(
         agent,
         expect=[State.EXITED],
-        what="resume failed",
+        what=EventKind.RESUME_FAILED,
         why="its screen says that the conversation is gone; the next start begins a new one",
         conversation=None,
     )
@@ -222,7 +222,7 @@ def _start(ctx: Context, config: Config, agent: Agent, start: _Start) -> Agent:
     return ctx.store.swap(
         agent,
         expect=[State.RUNNING],
-        what="started",
+        what=EventKind.STARTED,
         why=f"pid {started.process.pid}",
         status=Status.WORKING,
         owner=None,

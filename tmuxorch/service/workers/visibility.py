@@ -6,6 +6,7 @@ from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.system import procfs
 from tmuxorch.core.observation import Unknown, find_unknown
 from tmuxorch.errors import CannotSee
+from tmuxorch.model import EventKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ def take_as_gone(ctx: Context, agent: Agent) -> Agent:
     owner = agent.owner and procfs.observe_process(agent.owner)
     if isinstance(owner, Unknown):
         agent = ctx.store.swap(
-            agent, expect=[agent.state], what="taken over", why=_WORD, owner=None
+            agent, expect=[agent.state], what=EventKind.TAKEN_OVER, why=_WORD, owner=None
         )
     if why_unseen(ctx, agent) is not None:
-        ctx.store.record(agent, "taken as ended", _WORD)
+        ctx.store.record(agent, EventKind.TAKEN_AS_ENDED, _WORD)
         rundir.note_over(ctx.run_dir(agent.task.id), run=agent.run.number)
     return agent
