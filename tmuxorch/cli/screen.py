@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from tmuxorch import paths
 from tmuxorch.adapters.git.location import check_text, locate
 from tmuxorch.errors import NeedsTerminal
 from tmuxorch.tui.setting import Setting
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.cli.session import Session
 

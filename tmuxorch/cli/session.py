@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from tmuxorch import paths
 from tmuxorch.adapters.git import facade as git
@@ -18,10 +19,7 @@ from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health.liveness import look
 from tmuxorch.service.removal import history
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from tmuxorch.config import Config
     from tmuxorch.model import Agent, HistoryEntry
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from tmuxorch import config as configuration
 from tmuxorch.cli.output import ask
 from tmuxorch.core.literal import literal
 from tmuxorch.errors import NotTrusted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.cli.session import Session
     from tmuxorch.config import RepoFile

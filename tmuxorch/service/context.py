@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tmuxorch import paths
 from tmuxorch.adapters.git import call
@@ -14,7 +15,6 @@ from tmuxorch.adapters.tmux import server
 from tmuxorch.adapters.tmux.server import Tmux
 from tmuxorch.service.settings import Settings
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tmuxorch import config as configuration
 from tmuxorch.config import DeadPolicy
 from tmuxorch.errors import ConfigInvalid, NotTrusted
 from tmuxorch.model import EventKind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

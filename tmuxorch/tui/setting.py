@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch import paths
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.config import Config
     from tmuxorch.service.context import Context

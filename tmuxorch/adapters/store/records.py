@@ -421,12 +421,11 @@ def _record(db: sqlite3.Connection, agent: Agent, what: str, why: str) -> None:
 
 
 def _append(db: sqlite3.Connection, agent_id: str, name: str, what: str, why: str) -> None:
-    seq = db.execute(
+    db.execute(
         "INSERT INTO events (at, agent, name, what, why) VALUES (?, ?, ?, ?, ?)",
         [time.time(), agent_id, name, what, _storable(why)],
-    ).lastrowid
-    assert seq is not None
-    db.execute("DELETE FROM events WHERE seq <= ?", [seq - EVENTS_KEPT])
+    )
+    db.execute("DELETE FROM events WHERE seq <= last_insert_rowid() - ?", [EVENTS_KEPT])
 
 
 def _storable(value: object) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.system.machine import read_machine
@@ -12,7 +13,6 @@ from tmuxorch.adapters.system.small_files import read_file
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

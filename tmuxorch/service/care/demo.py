@@ -9,6 +9,7 @@ import tempfile
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.system import processes, procfs
@@ -18,7 +19,6 @@ from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.context import open_context
 from tmuxorch.service.workers import creation
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 

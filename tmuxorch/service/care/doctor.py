@@ -7,6 +7,7 @@ import platform
 import sqlite3
 import stat
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch import __version__
 from tmuxorch.adapters.git import call
@@ -20,7 +21,6 @@ from tmuxorch.service.health.observer import Observer
 from tmuxorch.service.health.panes import Servers
 from tmuxorch.service.sweep import sweep
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import at_work
 from tmuxorch.adapters.git import facade as git
@@ -21,7 +22,6 @@ from tmuxorch.core.observation import Dead
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import Agent, EventKind, ProcessId
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.service.context import Context

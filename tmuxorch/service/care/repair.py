@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.store import rundir
@@ -25,7 +26,6 @@ from tmuxorch.service.sweep import git_remains, sweep
 from tmuxorch.service.sweep.orphan import Action, Look
 from tmuxorch.service.sweep.worktrees import adopted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.adapters.git.worktrees import Worktree

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import admin as admins
 from tmuxorch.adapters.git import facade as git
@@ -25,11 +26,10 @@ from tmuxorch.adapters.git.admin import (
 )
 from tmuxorch.adapters.git.worktrees import HALF_MADE
 from tmuxorch.core.literal import pasteable
-from tmuxorch.errors import TmuxorchError
+from tmuxorch.errors import TmuxorchError, sure
 from tmuxorch.model import Agent, EventKind, State
 from tmuxorch.service import places
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.service.context import Context
@@ -179,7 +179,7 @@ def _mend_one(repo: Repo, wreck: Wreck) -> None:
             with suppress(FileNotFoundError):
                 os.rmdir(path)
         return
-    assert path is not None
+    path = sure(path, "what names no directory is dropped")
     head = admin.head or _head(repo, admin, wreck.agent)
     admins.finish(repo, admin, canonical(path), head=head, reason=wreck.reason)
     dot_git = os.path.join(path, ".git")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.store.watchfile import poke
 from tmuxorch.adapters.system import procfs
@@ -27,7 +28,6 @@ from tmuxorch.service.health.pool import Hands
 from tmuxorch.service.removal.work import observe_stake
 from tmuxorch.service.sweep import sweep
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.config import Config
     from tmuxorch.core.observation import Observation

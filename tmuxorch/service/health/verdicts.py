@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from tmuxorch.adapters.store import rundir
 from tmuxorch.core.observation import Ended, WindowSeen
 from tmuxorch.core.reconcile import Action
 from tmuxorch.core.restart import Limits, plan_restart
 from tmuxorch.core.view import exit_of
-from tmuxorch.errors import StateConflict, TmuxorchError
+from tmuxorch.errors import StateConflict, TmuxorchError, sure
 from tmuxorch.model import EventKind, Kind, Reason, State, Status
 from tmuxorch.service.removal import removal
 from tmuxorch.service.workers import running
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from tmuxorch.adapters.store.records import Sighting
     from tmuxorch.config import Config
     from tmuxorch.core.observation import Observation
@@ -54,12 +52,12 @@ def do_quickly(
     changes: dict[str, Any] = {}
     match verdict.action:
         case Action.ADOPT:
-            assert seen.started is not None
+            started = sure(seen.started, "an agent is adopted by its shim's word")
             what = EventKind.ADOPTED
             changes = {
-                "process": seen.started.process,
-                "shim": seen.started.shim,
-                "started_at": seen.started.at,
+                "process": started.process,
+                "shim": started.shim,
+                "started_at": started.at,
                 "status": Status.WORKING,
             }
             if isinstance(seen.window, WindowSeen):

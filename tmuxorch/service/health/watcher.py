@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.system.wake import Wake
 from tmuxorch.core.observation import Dead
@@ -13,7 +14,6 @@ from tmuxorch.model import EventKind, State
 from tmuxorch.service.health.liveness import look
 from tmuxorch.service.health.loop import PASS_S, Deed
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git import merges
@@ -18,7 +19,6 @@ from tmuxorch.model import EventKind, State
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal.work import observe_stake
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.adapters.git.merges import MergeSettings

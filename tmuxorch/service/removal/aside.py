@@ -11,6 +11,7 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.changes import WorkStats
@@ -27,7 +28,6 @@ from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import salvage
 from tmuxorch.service.removal.work import Work, observe_work
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.model import Agent

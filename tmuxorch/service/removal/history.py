@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.deletion import delete_directory
@@ -10,7 +11,6 @@ from tmuxorch.errors import AmbiguousName, NoRepository, UnknownName
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import legacy_saves, salvage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tmuxorch import shim
 from tmuxorch.adapters.git import facade as git
@@ -27,6 +28,7 @@ from tmuxorch.errors import (
     TmuxFailed,
     TmuxorchError,
     TmuxTimeout,
+    sure,
 )
 from tmuxorch.model import EventKind, HistoryEntry, Reason, Stage, State, Status, Step
 from tmuxorch.service import places
@@ -36,7 +38,6 @@ from tmuxorch.service.health import liveness
 from tmuxorch.service.removal import aside
 from tmuxorch.service.workers.visibility import recorded_processes, refuse_unseen
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.config import Config
@@ -78,8 +79,7 @@ def remove(
         agent, taken = _bury(ctx, agent, cap_bytes)
     _clear_away(ctx, agent, taken, cap_bytes)
     entry = ctx.store.history_entry(agent.task.id)
-    assert entry is not None, "the row was written before anything was cleared away"
-    return entry
+    return sure(entry, "the row was written before anything was cleared away")
 
 
 def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:

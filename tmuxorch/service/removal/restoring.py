@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.store.saves import read_manifest
@@ -23,7 +24,6 @@ from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import legacy_saves, putting_back, removal
 from tmuxorch.service.workers import running
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -22,7 +22,7 @@ from tmuxorch.adapters.store import saves
 from tmuxorch.adapters.store.saves import Manifest, copy_tree
 from tmuxorch.adapters.system.treewalk import walk
 from tmuxorch.core.sizes import human_size
-from tmuxorch.errors import CannotSave, GitFailed, GitKilled
+from tmuxorch.errors import CannotSave, GitFailed, GitKilled, sure
 from tmuxorch.service.removal.work import Work
 
 REFS = "refs/tmuxorch/salvage"
@@ -125,13 +125,13 @@ def _check_cap(work: Work, cap_bytes: int) -> None:
 
 
 def _save_git(work: Work, place: str) -> None:
-    assert work.own is not None
+    own = sure(work.own, "git's directory was found before")
     target = f"{place}/git"
     if os.path.lexists(target):
         delete_directory(target)
-    skip = [name for name in os.listdir(work.own) if name.startswith(TEMPORARY)]
-    copy_tree(work.own, target, skip=skip, link="objects")
-    packs.write_staged(work.own, work.head, f"{place}/staged.pack")
+    skip = [name for name in os.listdir(own) if name.startswith(TEMPORARY)]
+    copy_tree(own, target, skip=skip, link="objects")
+    packs.write_staged(own, work.head, f"{place}/staged.pack")
 
 
 def hold(repo: Repo, prefix: str, commits: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.checkout import Checkout, head_of, is_usable, leads_to
@@ -28,7 +29,6 @@ from tmuxorch.core.stake import Commit, Nested, Stake, StakeFact
 from tmuxorch.errors import NoRepository, TmuxorchError
 from tmuxorch.service import places
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.system.processes import Member
     from tmuxorch.model import Agent, Task

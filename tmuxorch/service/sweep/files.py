@@ -14,6 +14,7 @@ from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.system import procfs
 from tmuxorch.core.literal import pasteable
 from tmuxorch.core.observation import Dead
+from tmuxorch.errors import sure
 from tmuxorch.model import Agent, AgentId
 from tmuxorch.service.context import Context
 from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing, busy, size_of
@@ -143,16 +144,16 @@ def _names(path: str) -> list[str]:
 
 def clear(orphan: Orphan) -> None:
     """Delete the file or directory; what has gone meanwhile is no failure."""
-    assert orphan.path is not None
-    if os.path.basename(os.path.dirname(orphan.path)) == "run":
-        rundir.remove(orphan.path)
-    elif os.path.isdir(orphan.path):
-        delete_directory(orphan.path)
-    elif orphan.path.endswith(".lock") and "/locks/" in orphan.path:
-        _unlink_lock(orphan.path)
+    path = sure(orphan.path, "a file was found by its path")
+    if os.path.basename(os.path.dirname(path)) == "run":
+        rundir.remove(path)
+    elif os.path.isdir(path):
+        delete_directory(path)
+    elif path.endswith(".lock") and "/locks/" in path:
+        _unlink_lock(path)
     else:
         with suppress(FileNotFoundError):
-            os.unlink(orphan.path)
+            os.unlink(path)
 
 
 def _unlink_lock(path: str) -> None:

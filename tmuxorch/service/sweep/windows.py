@@ -9,7 +9,7 @@ from tmuxorch.adapters.system import process_table
 from tmuxorch.adapters.system.process_row import Row
 from tmuxorch.adapters.tmux.server import Pane
 from tmuxorch.core.literal import pasteable
-from tmuxorch.errors import TmuxNoServer, TmuxorchError
+from tmuxorch.errors import TmuxNoServer, TmuxorchError, sure
 from tmuxorch.model import AgentId
 from tmuxorch.service.context import Context
 from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing
@@ -58,9 +58,8 @@ def _is_ours(ctx: Context, pane: Pane) -> bool:
 
 
 def close_window(ctx: Context, orphan: Orphan) -> None:
-    assert orphan.agent_id is not None
     tmux = ctx.tmux(orphan.socket)
-    pane = tmux.find_pane(orphan.agent_id)
+    pane = tmux.find_pane(sure(orphan.agent_id, "a window was found by its agent's id"))
     if pane is not None and _is_ours(ctx, pane):
         tmux.close_pane(pane)
 

@@ -14,7 +14,7 @@ from tmuxorch.core import naming
 from tmuxorch.core.literal import pasteable
 from tmuxorch.core.observation import Dead
 from tmuxorch.core.stake import Stake
-from tmuxorch.errors import BadName
+from tmuxorch.errors import BadName, sure
 from tmuxorch.model import Agent, AgentId, Kind, Reason, Run, State, Status, Task
 from tmuxorch.service.context import Context
 from tmuxorch.service.removal import removal
@@ -157,14 +157,14 @@ def _base_commit(repo: Repo, worktree: Worktree) -> str:
 
 def clear(ctx: Context, orphan: Orphan) -> None:
     """Take it away by the one removal path, which saves first; an empty directory just goes."""
-    assert orphan.path is not None
+    path = sure(orphan.path, "a worktree was found by its path")
     if orphan.repo is None:
-        os.rmdir(orphan.path)
+        os.rmdir(path)
         return
     agent = ctx.store.agent(orphan.agent_id) if orphan.agent_id else None
     if agent is None:
         repo = git.find_repo(orphan.repo)
-        listed = [w for w in git.list_worktrees(repo)[1:] if w.path == orphan.path]
+        listed = [w for w in git.list_worktrees(repo)[1:] if w.path == path]
         if not listed:
             return
         agent = adopted(ctx, repo, listed[0])

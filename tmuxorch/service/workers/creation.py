@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tmuxorch import config as configuration
 from tmuxorch.adapters.git import facade as git
@@ -20,7 +21,6 @@ from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import removal
 from tmuxorch.service.workers import launch, running
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

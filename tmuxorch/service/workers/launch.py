@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from typing import TYPE_CHECKING
 
 from tmuxorch import shim
 from tmuxorch.adapters.store import rundir
@@ -13,7 +14,6 @@ from tmuxorch.core.screen import read_status
 from tmuxorch.errors import StartFailed, TmuxFailed, TmuxNoServer
 from tmuxorch.model import Status
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch.core import naming
 from tmuxorch.errors import NameTaken, StateConflict, TmuxFailed
 from tmuxorch.model import EventKind, State
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.model import Agent
     from tmuxorch.service.context import Context

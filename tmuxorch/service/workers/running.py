@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tmuxorch import config as configuration
 from tmuxorch.adapters.store import rundir
@@ -21,7 +22,6 @@ from tmuxorch.service.removal import removal
 from tmuxorch.service.workers import launch
 from tmuxorch.service.workers.visibility import refuse_unseen
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.tmux.server import Pane
     from tmuxorch.config import Config

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.system import procfs
 from tmuxorch.core.observation import Unknown, find_unknown
 from tmuxorch.errors import CannotSee
 from tmuxorch.model import EventKind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.model import Agent, ProcessId
     from tmuxorch.service.context import Context
