@@ -104,19 +104,21 @@ def _ascii_lower(text: str) -> str:
     return text.lower()
 
 
-def match(query: str, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+def match(
+    query: str, candidates: Sequence[Candidate], *, whole_names: bool = False
+) -> tuple[Candidate, ...]:
     """All candidates the query can mean; exactly one means it is found.
 
     The first of these that anything satisfies decides: its name, its id, the beginning of its
-    name, the beginning of its id.
+    name unless only `whole_names` count, the beginning of its id.
     """
     if not query:
         return ()
-    found = (
-        tuple(c for c in candidates if c[0] == query)
-        or tuple(c for c in candidates if c[1] == query)
-        or tuple(c for c in candidates if c[0].startswith(query))
+    found = tuple(c for c in candidates if c[0] == query) or tuple(
+        c for c in candidates if c[1] == query
     )
+    if not found and not whole_names:
+        found = tuple(c for c in candidates if c[0].startswith(query))
     if not found and len(query) >= _ID_PREFIX_MIN:
         found = tuple(c for c in candidates if c[1].startswith(query))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from contextlib import contextmanager
@@ -33,7 +34,7 @@ from tmuxorch.model import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from dataclasses import dataclass
     from typing import Any
 else:
@@ -41,7 +42,6 @@ else:
 
 EVENTS_KEPT = 50_000
 REPORT_STEP_S = 5.0
-_ID_PREFIX_MIN = 4
 _NEWEST = "ORDER BY seq DESC"  # as they were removed, whatever the clock showed
 _KEEP_FIRST_BURIAL = (
     " ON CONFLICT (id) DO UPDATE SET salvage_ref = coalesce(excluded.salvage_ref, salvage_ref),"
@@ -280,22 +280,10 @@ class Store:
             args.append(since)
         return self._entries(f"{' AND '.join(where)} {_NEWEST} LIMIT ?", *args, limit)
 
-    def find_history(self, query: str, *, repo: str | None = None) -> list[HistoryEntry]:
-        """The entries that a name or id can mean, newest first.
-
-        The first of these that anything satisfies decides: the name, the id, the beginning of
-        the name, the beginning (of four characters and more) of the id.
-        """
-        here, args = ("repo = ? AND ", [repo]) if repo is not None else ("", [])
-        start = "substr({}, 1, length(?1)) = ?1"
-        conditions = ["name = ?1", "id = ?1", start.format("name")]
-        if len(query) >= _ID_PREFIX_MIN:
-            conditions.append(start.format("id"))
-        for condition in conditions if query else ():
-            where = f"{here.replace('?', '?2')}{condition} {_NEWEST}"
-            if found := self._entries(where, query, *args):
-                return found
-        return []
+    def entries(self, agent_ids: Collection[str]) -> list[HistoryEntry]:
+        """The entries of these removed agents, newest first."""
+        these = "id IN (SELECT value FROM json_each(?))"
+        return self._entries(f"{these} {_NEWEST}", json.dumps([*agent_ids]))
 
     def _entries(self, where: str, *args: object) -> list[HistoryEntry]:
         return [

@@ -82,6 +82,25 @@ def remove(
     return sure(entry, "the row was written before anything was cleared away")
 
 
+def take_back(ctx: Context, agent: Agent, failure: BaseException, what: EventKind) -> None:
+    """Undo a making that failed by the one removal path, so that even here work is saved first.
+
+    The save that a restore comes from stays, and no history is written of it.
+    """
+    words = failure.message if isinstance(failure, TmuxorchError) else repr(failure)
+    current = ctx.store.agent(agent.task.id)
+    if current is None or current.state not in (State.CREATING, State.RUNNING):
+        return
+    ctx.store.record(agent, what, words)
+    try:
+        remove(ctx, current, reason=Reason.CREATE_FAILED)
+    except TmuxorchError as e:
+        raise TmuxorchError(
+            f"{words}; and what was made could not be taken back: {e.message}; do that later with "
+            f"`tmuxorch rm {agent.task.name}`"
+        ) from failure
+
+
 def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:
     """Take back a restore that did not come to its end: nothing is in it but what was saved."""
     entry = ctx.store.history_entry(agent.step.entry or "")

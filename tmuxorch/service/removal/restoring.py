@@ -16,9 +16,8 @@ from tmuxorch.errors import (
     GitFailed,
     NameTaken,
     NoRepository,
-    TmuxorchError,
 )
-from tmuxorch.model import Agent, AgentId, EventKind, Reason, Run, Stage, State, Status, Step
+from tmuxorch.model import Agent, AgentId, EventKind, Run, Stage, State, Status, Step
 from tmuxorch.service import places
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import legacy_saves, putting_back, removal
@@ -69,7 +68,7 @@ def restore(
         ctx.checkpoint("restore:worktree")
         agent = ctx.store.finish_restore(agent, entry, at=ctx.clock())
     except BaseException as failure:
-        _undo(ctx, agent, failure)
+        removal.take_back(ctx, agent, failure, EventKind.RESTORE_FAILED)
         raise
     ctx.checkpoint("restore:restored")
     _tell(ctx, entry, agent)
@@ -225,22 +224,6 @@ def _bring_back(
         git.copy_into_worktree(
             agent.task.repo, agent.task.worktree, git.as_patterns(agent.task.copied)
         )
-
-
-def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
-    """Take back what was made; the save it came from stays, and no history is written."""
-    words = failure.message if isinstance(failure, TmuxorchError) else repr(failure)
-    current = ctx.store.agent(agent.task.id)
-    if current is None or current.state is not State.CREATING:
-        return
-    ctx.store.record(agent, EventKind.RESTORE_FAILED, words)
-    try:
-        removal.remove(ctx, current, reason=Reason.CREATE_FAILED)
-    except TmuxorchError as e:
-        raise TmuxorchError(
-            f"{words}; and what was restored could not be taken back: {e.message}; do that later "
-            f"with `tmuxorch rm {agent.task.name}`"
-        ) from failure
 
 
 def _tell(ctx: Context, entry: HistoryEntry, agent: Agent) -> None:

@@ -14,8 +14,8 @@ from tmuxorch.adapters.system.run import Timeout, alongside, run
 from tmuxorch.config.profiles import TaskBy
 from tmuxorch.core import naming, view
 from tmuxorch.core.literal import pasteable
-from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed, TmuxorchError
-from tmuxorch.model import Agent, AgentId, EventKind, Kind, Reason, Run, State, Status, Task
+from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed
+from tmuxorch.model import Agent, AgentId, EventKind, Kind, Run, State, Status, Task
 from tmuxorch.service import places
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import removal
@@ -76,7 +76,7 @@ def create(
         ctx.checkpoint("create:recorded")
         return _make(ctx, config, request, plan, on_output)
     except BaseException as failure:
-        _undo(ctx, agent, failure)
+        removal.take_back(ctx, agent, failure, EventKind.CREATION_FAILED)
         raise
 
 
@@ -162,22 +162,6 @@ def _settle(ctx: Context, agent: Agent, fifo: int) -> Agent:
         f"{agent.task.name} ended at once with {view.describe_exit(ended.exit)}; nothing was left"
     )
     raise StartFailed(f"{words}. Its last lines:\n{lines}" if lines else f"{words}.")
-
-
-def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
-    """Take everything back by the one removal path, so that even here work is saved first."""
-    words = failure.message if isinstance(failure, TmuxorchError) else repr(failure)
-    current = ctx.store.agent(agent.task.id)
-    if current is None or current.state not in (State.CREATING, State.RUNNING):
-        return
-    ctx.store.record(agent, EventKind.CREATION_FAILED, words)
-    try:
-        removal.remove(ctx, current, reason=Reason.CREATE_FAILED)
-    except TmuxorchError as e:
-        raise TmuxorchError(
-            f"{words}; and it could not be taken back: {e.message}; do that later with "
-            f"`tmuxorch rm {agent.task.name}`"
-        ) from failure
 
 
 # -- answering the questions ------------------------------------------------------------
