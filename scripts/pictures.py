@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from tmuxorch.model import Status
 from tmuxorch.service.care import demo
 from tmuxorch.tui.app import TmuxorchApp
-from tmuxorch.tui.setting import Setting
+from tmuxorch.tui.workplace import Workplace
 
 DEADLINE_S = 30.0
 
@@ -27,7 +27,7 @@ async def until(pilot: Pilot[None], look: Callable[[], object], what: str) -> No
 
 
 async def paint(place: demo.Stage, size: tuple[int, int], theme: str, path: str, keys: str) -> None:
-    setting = Setting(
+    workplace = Workplace(
         environ=place.environ,
         socket=place.socket,
         repo=place.repo,
@@ -35,15 +35,15 @@ async def paint(place: demo.Stage, size: tuple[int, int], theme: str, path: str,
         keys={},
         theme=theme,
     )
-    app = TmuxorchApp(setting)
+    app = TmuxorchApp(workplace)
     async with app.run_test(size=size, notifications=False) as pilot:
         statuses = {Status.WAITING, Status.DONE, Status.CRASHED, Status.WORKING}
         await until(
             pilot,
-            lambda: statuses <= {row.status for row in app.board.rows},
+            lambda: statuses <= {row.status for row in app.board.roster.rows},
             "an agent of each status",
         )
-        await until(pilot, lambda: len(app.board.changes) == len(demo.CAST), "counted lines")
+        await until(pilot, lambda: len(app.board.roster.changes) == len(demo.CAST), "counted lines")
         for key in keys.split():
             await pilot.press(key)
             await pilot.pause(1.5)

@@ -137,6 +137,24 @@ class NotRunning(TmuxorchError):
     code = "not_running"
 
 
+class AgentAsks(TmuxorchError):
+    """The agent has a question open, which a message could answer by accident."""
+
+    code = "waiting"
+
+
+class NotReady(TmuxorchError):
+    """The agent takes no message now; nothing was pasted."""
+
+    code = "not_ready"
+
+
+class NotDelivered(TmuxorchError):
+    """The message was pasted and not seen to be taken; says what is left in the input box."""
+
+    code = "not_delivered"
+
+
 class WorkAtStake(TmuxorchError):
     code = "work_at_stake"
 

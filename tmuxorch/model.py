@@ -196,6 +196,22 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """An answer that a question offers, and the key that stands for it."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an agent asks; without `choices` it is answered in words, or nobody knows how."""
+
+    text: str
+    choices: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """What was asked for and where it is worked on: the same in every run, and in the history.
 
@@ -226,7 +242,7 @@ class Run:
     """One life of the agent's program, or the last one: where it runs, and how it ended.
 
     `number` counts the restarts; `stopped` marks an end that a person asked for; `reported` is
-    what the agent last said of itself, and when.
+    what the agent last said of itself, and when, `question` what it was last seen to ask.
     """
 
     socket: str
@@ -241,6 +257,7 @@ class Run:
     last_activity_at: float | None = None
     reported: Status | None = None
     reported_at: float | None = None
+    question: Question | None = None
 
 
 @dataclass(frozen=True, slots=True)

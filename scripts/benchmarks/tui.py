@@ -140,7 +140,7 @@ def death_rows() -> Iterator[Row]:
             terminal.settle()
             for sleeper in sleepers:
                 sleeper.kill()
-                took.append(terminal.wait_for(b"crashed"))
+                took.append(terminal.wait_for(b"ended"))
                 terminal.settle(0.6)
         for sleeper in sleepers:
             sleeper.wait()

@@ -14,8 +14,8 @@ from tests.conftest import World, wait_for
 from tests.hostile_kit import HOOKS, ODD, PLANTS, Kit
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.context import open_context
-from tmuxorch.tui import looker, looks
-from tmuxorch.tui.snapshot import Row
+from tmuxorch.tui import change_counter, panels
+from tmuxorch.tui.snapshot import AgentRow
 
 SLEEP = ("--", "sleep", "1000")
 # Every command that only looks, or ends and keeps; `NAME` is the worker.
@@ -92,11 +92,11 @@ def look_as_the_screen_does(world: World) -> None:
     ctx = open_context(world.environ, socket=world.socket)
     try:
         for agent in ctx.store.agents():
-            row = Row(agent, agent.state, agent.status, None)
-            looker.changes_of(row)
-            looks.health_of(ctx, row)
+            row = AgentRow(agent, agent.state, agent.status, None)
+            change_counter.changes_of(row)
+            panels.health_of(ctx, row)
             with suppress(TmuxorchError):
-                looks.diff_of(agent)
+                panels.diff_of(agent)
     finally:
         ctx.store.close()
 

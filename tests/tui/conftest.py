@@ -21,10 +21,10 @@ from tmuxorch.model import Agent, AgentId, Kind, State, Status
 from tmuxorch.paths import ensure_private
 from tmuxorch.tui.app import TmuxorchApp
 from tmuxorch.tui.screens.board import BoardScreen
-from tmuxorch.tui.setting import Setting
 from tmuxorch.tui.widgets.agent_list import AgentList
 from tmuxorch.tui.widgets.bars import Headline, KeyBar
 from tmuxorch.tui.widgets.text_view import TextView
+from tmuxorch.tui.workplace import Workplace
 
 
 @dataclass
@@ -33,19 +33,26 @@ class RecordedTerminal:
 
     lent: list[tuple[Sequence[str], Mapping[str, str], str | None]] = field(default_factory=list)
     says: str = ""
+    kept_errors: list[bool] = field(default_factory=list)
 
     def lend(
-        self, argv: Sequence[str], environ: Mapping[str, str], *, cwd: str | None = None
+        self,
+        argv: Sequence[str],
+        environ: Mapping[str, str],
+        *,
+        cwd: str | None = None,
+        keep_errors: bool = False,
     ) -> str:
         self.lent.append((argv, environ, cwd))
+        self.kept_errors.append(keep_errors)
         return self.says
 
 
 class NotingApp(TmuxorchApp):
     """Remembers what it said."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
+    def __init__(self, workplace: Workplace) -> None:
+        super().__init__(workplace)
         self.noted: list[str] = []
 
     def notify(self, message: str, **kwargs: Any) -> None:
@@ -101,20 +108,20 @@ class Stage:
 
     def play(self, story: Callable[[Pilot[None]], Awaitable[None]]) -> None:
         """Open the app, wait until it has read the store, play, close it."""
-        setting = Setting(
+        workplace = Workplace(
             environ=self.environ,
             socket=self.world.socket,
             repo=str(self.repo) if self.repo else None,
             cwd=str(self.world.directory),
             keys=self.keys,
         )
-        self.app = NotingApp(setting)
+        self.app = NotingApp(workplace)
         self.app.terminal = self.terminal
 
         async def play() -> None:
             async with self.app.run_test(size=self.size, notifications=True) as pilot:
                 self.pilot = pilot
-                await self.until(lambda: self.board.snapshot.loaded and self.app.configured)
+                await self.until(lambda: self.board.roster.snapshot.loaded and self.app.configured)
                 await story(pilot)
 
         asyncio.run(play())
@@ -148,15 +155,17 @@ class Stage:
 
     @property
     def names(self) -> list[str]:
-        return [row.agent.task.name for row in self.board.rows]
+        return [row.agent.task.name for row in self.board.roster.rows]
 
     @property
     def selected(self) -> str | None:
-        return self.board.row.agent.task.name if self.board.row else None
+        row = self.board.roster.row
+        return row.agent.task.name if row else None
 
     @property
     def marked(self) -> set[str]:
-        return {row.agent.task.name for row in self.board.rows if row.id in self.board.marked}
+        roster = self.board.roster
+        return {row.agent.task.name for row in roster.rows if row.id in roster.marked}
 
     @property
     def headline(self) -> str:

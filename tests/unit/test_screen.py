@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,11 +13,17 @@ from hypothesis import strategies as st
 
 from tmuxorch import config
 from tmuxorch.config.profiles import Profile
-from tmuxorch.core.screen import LINE_MAX, read_status, settle_status
+from tmuxorch.core.screen import LINE_MAX, read_screen, read_title
 from tmuxorch.model import Kind, Status
 
 BUILT_IN = config.load("/nonexistent/config.toml", None).agents
 WORKING, WAITING, IDLE = Status.WORKING, Status.WAITING, Status.IDLE
+
+
+def read_status(profile: Profile, lines: Sequence[str]) -> Status | None:
+    said = read_screen(profile, lines)
+    return said.status if said else None
+
 
 SCREENS = {
     "claude has just started": ("claude", IDLE, """
@@ -263,6 +270,150 @@ Waiting for the lock is what it did.
 
    Allow once   Allow always   Reject      ⇆ select  enter confirm
 """),
+    "claude asks with choices below a rule": ("claude", WAITING, """
+❯ Ask me
+────────────────────────────────────────
+ ☐ Colour
+
+Which colour should it be?
+
+  1. Red
+     red one
+  2. Type something.
+────────────────────────────────────────
+❯ 3. Chat about this
+
+Enter to select · ↑/↓ to navigate · Esc to cancel
+
+  1 tasks (0 done, 1 open)
+"""),
+    "claude is not logged in": ("claude", WAITING, """
+❯ Fix the login redirect
+  ⎿  Not logged in · Please run /login
+
+✻ Churned for 0s
+
+────────────────────────────────────────────────────────────
+❯
+────────────────────────────────────────────────────────────
+  ? for shortcuts                    Not logged in · Run /login
+"""),
+    "claude has logged in since": ("claude", IDLE, """
+  ⎿  Not logged in · Please run /login
+❯ /login
+  ⎿  Login successful
+────────────────────────────────────────────────────────────
+❯
+────────────────────────────────────────────────────────────
+  ? for shortcuts
+"""),
+    "claude holds a draft that looks like an answer": ("claude", IDLE, """
+● Done.
+────────────────────────────────────────────────────────────
+❯ 1. Do you want to proceed? is what it asks
+  2. tell me why
+────────────────────────────────────────────────────────────
+  ? for shortcuts
+"""),
+    "claude quotes the question of trust when done": ("claude", IDLE, """
+● It says: Do you trust the files in this folder?
+────────────────────────────────────────────────────────────
+❯
+────────────────────────────────────────────────────────────
+"""),
+    "claude has queued a message": ("claude", WORKING, """
+* Bloviating… (5s · ↓ 19 tokens)
+  ❯ and then the tests
+────────────────────────────────────────
+❯ Press up to edit queued messages
+────────────────────────────────────────
+  esc to interrupt · ← for agents
+"""),
+    "codex asks whether it is trusted, in its new words": ("codex", WAITING, """
+  Folder access
+  /home/u/worktrees/fix
+
+  Trust this folder? Codex can read, edit, and run files here.
+
+› 1. Trust and continue
+  2. Back to Agent Command Center
+
+  enter continue · esc back
+"""),
+    "codex asks for a review of hooks": ("codex", WAITING, """
+  Hooks need review
+  5 hooks are new or changed.
+
+› 1. Review hooks
+  2. Trust all and continue
+
+  enter confirm · esc skip
+"""),
+    "gemini asks a question of its own": ("gemini", WAITING, """
+╭──────────────────────────────────────────╮
+│ Answer Questions                         │
+│                                          │
+│ Which colour should it be?               │
+│                                          │
+│ ● 1.  Red                                │
+│   2.  Blue                               │
+│                                          │
+│ Enter to select · ↑/↓ to navigate        │
+╰──────────────────────────────────────────╯
+"""),
+    "gemini asks how to log in": ("gemini", WAITING, """
+│ ? Get started                                          │
+│   How would you like to authenticate for this project? │
+│     1. Sign in with Google                             │
+│   ● 2. Use Gemini API Key                              │
+│   (Use Enter to select)                                │
+"""),
+    "gemini asks for its key": ("gemini", WAITING, """
+✕ [API Error: Content generator not initialized]
+╭──────────────────────────────────────────╮
+│ Enter Gemini API Key                     │
+│ ╭──────────────────────────────────────╮ │
+│ │                                      │ │
+│ ╰──────────────────────────────────────╯ │
+│ (Press Enter to submit, Esc to cancel)   │
+╰──────────────────────────────────────────╯
+"""),
+    "gemini is done, with a draft in its box": ("gemini", IDLE, """
+✦ Done.
+────────────────────────────────────────────
+ Shift+Tab to accept edits
+
+ > and now the
+   tests
+
+ workspace (/directory)       no sandbox    /model
+ ~/wt                         no sandbox    Auto
+"""),
+    "aider answers, old empty prompts above": ("aider", WORKING, """
+Tokens: 1.1k sent, 1.7k received.
+────────────────────────────────────────────
+>
+────────────────────────────────────────────
+> fix the login redirect
+
+I shall look at the router
+"""),
+    "aider is done, with a draft": ("aider", IDLE, """
+Tokens: 1.1k sent, 1.7k received.
+────────────────────────────────────────────
+made.txt
+> and now the
+"""),
+    "opencode asks a question of its own": ("opencode", WAITING, """
+     → Asked 1 question
+  ┃
+  ┃  Which colour should it be?
+  ┃
+  ┃  1. Red
+  ┃  2. Type your own answer
+  ┃
+  ┃  ↑↓ select  enter submit  esc dismiss
+"""),
     "demo works": ("demo", WORKING, "Task: x\n* Making a plan... (ctrl-c to stop)"),
     "demo is done": ("demo", IDLE, "Task: x\nDone.\n> "),
     "a shell says nothing": ("shell", None, "$ make\nok\n$ "),
@@ -308,21 +459,35 @@ def test_the_far_end_of_an_endless_line_is_not_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reported", "seen", "drawn_after_s", "counts"),
+    ("agent", "title", "status"),
     [
-        (None, WORKING, 0.0, WORKING),
-        (WAITING, None, 100.0, WAITING),
-        (WAITING, WORKING, 0.5, WAITING),
-        (WORKING, IDLE, -5.0, WORKING),
-        (WORKING, IDLE, 30.0, IDLE),
-        (IDLE, WORKING, 30.0, WORKING),
+        ("claude", "⠂ Fix the login redirect", WORKING),
+        ("claude", "⠐ Fix the login redirect", WORKING),
+        ("claude", "✳ Fix the login redirect", IDLE),
+        ("claude", "Fix the login redirect", None),
+        ("codex", "⠧ fix-login", WORKING),
+        ("codex", "[ ! ] Action Required | fix-login", WAITING),
+        ("codex", "[ . ] Action Required | fix-login", WAITING),
+        ("codex", "fix-login", None),
+        ("gemini", "✦  Working… (fix-login)", WORKING),
+        ("gemini", "✋  Action Required (fix-login)", WAITING),
+        ("gemini", "◇  Ready (fix-login)          ", IDLE),
+        ("opencode", "OC | ✳ Fix the login", None),
+        ("aider", "machine", None),
+        ("shell", "", None),
     ],
 )
-def test_a_report_counts_until_the_screen_has_moved_on(
-    reported: Status | None, seen: Status | None, drawn_after_s: float, counts: Status
-) -> None:
-    at = None if reported is None else 1000.0
-    assert settle_status(reported, at, seen, 1000.0 + drawn_after_s) is counts
+def test_a_title_is_understood(agent: str, title: str, status: Status | None) -> None:
+    said = read_title(BUILT_IN[agent], title)
+    assert (said.status if said else None) is status
+    assert said is None or said.line == title.strip()
+
+
+def test_the_line_that_decided_is_told_without_its_frame() -> None:
+    lines = ["│ Do you want to proceed?      │", "│ ❯ 1. Yes                     │"]
+    said = read_screen(BUILT_IN["claude"], lines)
+    assert said is not None
+    assert said.line == "❯ 1. Yes"
 
 
 PIECES = st.one_of(

@@ -29,6 +29,7 @@ VERBS = {
     "restore": "bring a removed worker back",
     "history": "removed workers, newest first",
     "sweep": "find what lies around, and clear it away",
+    "explain": "why its status is what it is",
     "why": "what was seen of one agent, and done about it",
     "events": "the decision log of all agents",
     "watch": "the health loop",
@@ -137,20 +138,18 @@ def _silence(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
 def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Names of live agents for the shell."""
     from tmuxorch import paths
-    from tmuxorch.adapters.store.records import open_store_for_reading
+    from tmuxorch.service.listing import Listing
 
-    store = open_store_for_reading(paths.state_dir(os.environ))
-    names = [] if store is None else [agent.task.name for agent in store.agents()]
-    return sorted(name for name in names if name.startswith(incomplete))
+    agents = Listing.open(paths.state_dir(os.environ)).agents()
+    return sorted(agent.task.name for agent in agents if agent.task.name.startswith(incomplete))
 
 
 def complete_removed(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Names of removed workers for the shell."""
     from tmuxorch import paths
-    from tmuxorch.adapters.store.records import open_store_for_reading
+    from tmuxorch.service.listing import Listing
 
-    store = open_store_for_reading(paths.state_dir(os.environ))
-    names = set() if store is None else {entry.task.name for entry in store.history(limit=1000)}
+    names = set(Listing.open(paths.state_dir(os.environ)).removed_names(limit=1000))
     return sorted(name for name in names if name.startswith(incomplete))
 
 

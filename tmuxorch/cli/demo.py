@@ -18,10 +18,10 @@ def command() -> int:
     """Try every key on six scripted agents; quitting leaves nothing behind."""
     need_terminal("the demo", "nothing was made")
     from tmuxorch.tui.app import run
-    from tmuxorch.tui.setting import Setting
+    from tmuxorch.tui.workplace import Workplace
 
     with demo.stage(os.environ) as place:
-        setting = Setting(
+        workplace = Workplace(
             environ=place.environ,
             socket=place.socket,
             repo=place.repo,
@@ -29,4 +29,4 @@ def command() -> int:
             keys={},
             title="tmuxorch demo",
         )
-        return run(setting, prepare=lambda _: demo.start_agents(place))
+        return run(workplace, prepare=lambda _: demo.start_agents(place))

@@ -6,10 +6,10 @@ import sys
 
 import click
 
-from tmuxorch.adapters.git import facade as git
 from tmuxorch.cli import output
 from tmuxorch.cli.app import common_options, json_errors_option, name_argument
 from tmuxorch.cli.session import Session
+from tmuxorch.service.workers import inspection
 
 
 @click.command("diff")
@@ -21,14 +21,6 @@ from tmuxorch.cli.session import Session
 def command(ctx: click.Context, name: str, stat: bool) -> int:
     """Show commits, staged, unstaged and untracked changes as one diff."""
     session: Session = ctx.obj
-    agent = session.find(name)
-    data = git.diff(
-        git.find_repo(agent.task.repo),
-        agent.task.worktree,
-        agent.task.base,
-        agent.task.base_commit,
-        stat=stat,
-        color=output.wants_colour(sys.stdout),
-    )
-    output.write_exactly(data)
+    colour = output.wants_colour(sys.stdout)
+    output.write_exactly(inspection.read_diff(session.find(name), stat=stat, colour=colour))
     return 0

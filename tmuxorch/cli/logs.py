@@ -8,14 +8,13 @@ import time
 
 import click
 
-from tmuxorch.adapters.store import rundir
-from tmuxorch.adapters.tmux.server import Tmux
 from tmuxorch.cli import output
 from tmuxorch.cli.app import common_options, json_errors_option, name_argument
 from tmuxorch.cli.session import Session
 from tmuxorch.errors import NotRunning, UnknownName
-from tmuxorch.model import Agent, PaneId
+from tmuxorch.model import Agent
 from tmuxorch.service.removal.removal import is_shim_note
+from tmuxorch.service.workers import inspection
 
 FOLLOW_S = 0.25
 ALL_SCROLLBACK = 1_000_000
@@ -44,7 +43,9 @@ def command(ctx: click.Context, name: str, lines: int | None, follow: bool) -> i
         _print(text, lines)
         return 0
     colours = output.wants_colour(sys.stdout)
-    screen = _screen(session, agent, colours)
+    screen = _capture(session, agent, colours)
+    if screen is None:
+        screen = inspection.read_saved_screen(session.ctx, agent)
     if screen is None:
         raise NotRunning(f"nothing was kept of the screen of {agent.task.name}")
     _print(screen, lines)
@@ -53,17 +54,11 @@ def command(ctx: click.Context, name: str, lines: int | None, follow: bool) -> i
     return 0
 
 
-def _screen(session: Session, agent: Agent, colours: bool) -> str | None:
-    tmux = session.ctx.tmux(agent.run.socket)
-    pane = tmux.find_pane(agent.task.id)
-    if pane is None:
-        return rundir.read_screen(session.ctx.run_dir(agent.task.id))
-    return _capture(tmux, pane.place.pane, colours)
-
-
-def _capture(tmux: Tmux, pane: PaneId, colours: bool) -> str:
-    """All that the pane holds, byte for byte, without what comes after the agent's last line."""
-    text = tmux.capture(pane, lines=ALL_SCROLLBACK, escapes=colours)
+def _capture(session: Session, agent: Agent, colours: bool) -> str | None:
+    """All that its pane holds, byte for byte, without what comes after the agent's last line."""
+    text = inspection.capture_screen(session.ctx, agent, scrollback=ALL_SCROLLBACK, colours=colours)
+    if text is None:
+        return None
     lines = (_FRAMES.sub("", text) if colours else text).split("\n")
     while lines and (not (last := _COLOUR.sub("", lines[-1]).strip()) or is_shim_note(last)):
         lines.pop()
@@ -85,11 +80,9 @@ def _follow(session: Session, agent: Agent, before: str, colours: bool) -> None:
     """Print new lines as they come until the window closes."""
     while True:
         time.sleep(FOLLOW_S)
-        tmux = session.ctx.tmux(agent.run.socket)
-        pane = tmux.find_pane(agent.task.id)
-        if pane is None:
+        now = _capture(session, agent, colours)
+        if now is None:
             return
-        now = _capture(tmux, pane.place.pane, colours)
         _write(new_lines(before.split("\n"), now.split("\n")))
         before = now
 

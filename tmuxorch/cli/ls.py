@@ -7,13 +7,11 @@ import sys
 import time
 
 from tmuxorch import paths
-from tmuxorch.adapters.git import location
-from tmuxorch.adapters.store.records import open_store_for_reading
-from tmuxorch.adapters.store.watchfile import observe_watcher
 from tmuxorch.cli import output, paint
 from tmuxorch.core import view
 from tmuxorch.core.literal import literal
-from tmuxorch.service.health.liveness import look
+from tmuxorch.service.listing import Listing
+from tmuxorch.service.repositories import find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,10 +24,9 @@ def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> 
     root = repo
     if root is None and not everywhere:
         root = repository_here()
-    state_dir = paths.state_dir(os.environ)
-    store = open_store_for_reading(state_dir)
-    agents = [] if store is None else store.agents(repo=root)
-    seen = [look(state_dir, agent) for agent in agents]
+    listing = Listing.open(paths.state_dir(os.environ))
+    agents = listing.agents(repo=root)
+    seen = [listing.look(agent) for agent in agents]
     if as_json:
         import json
 
@@ -38,15 +35,14 @@ def list_agents(*, as_json: bool, everywhere: bool, repo: str | None = None) -> 
         sys.stdout.write("[" + ",\n ".join(rows) + "]\n")
     else:
         output.paint(_table(agents, seen, root))
-        if agents and not observe_watcher(state_dir).alive:
+        if agents and not listing.is_watched():
             sys.stderr.write("no watcher runs, so this may be old; `tmuxorch watch` starts one\n")
     return 0
 
 
 def repository_here() -> str | None:
     """The root of the repository around the current directory, if there is one."""
-    found = location.locate(os.getcwd())
-    return location.check_text(found.root) if found else None
+    return find_root(os.getcwd())
 
 
 def _table(agents: list[Agent], seen: list[Glance], root: str | None) -> str:

@@ -18,7 +18,7 @@ from tmuxorch.model import Kind
 from tmuxorch.reading import read_stream
 from tmuxorch.service.health.leader import ensure_watcher
 from tmuxorch.service.workers import creation
-from tmuxorch.service.workers.running import MAX_TEXT_BYTES
+from tmuxorch.service.workers.sending import MAX_TEXT_BYTES
 
 SILENCE_S = 60.0  # that a FIFO may keep before it is given up
 

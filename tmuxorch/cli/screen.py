@@ -7,9 +7,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from tmuxorch import paths
-from tmuxorch.adapters.git.location import check_text, locate
 from tmuxorch.errors import NeedsTerminal
-from tmuxorch.tui.setting import Setting
+from tmuxorch.service.repositories import find_root
+from tmuxorch.tui.workplace import Workplace
 
 if TYPE_CHECKING:
     from tmuxorch.cli.session import Session
@@ -24,10 +24,9 @@ def open_screen(session: Session | None = None) -> int:
     name = session.socket_name if session else None
     path = session.socket_path if session else None
     cwd = os.getcwd()
-    found = locate(cwd)
-    repo = session.repo_root() if session else (check_text(found.root) if found else None)
+    repo = session.repo_root() if session else find_root(cwd)
     return run(
-        Setting(
+        Workplace(
             environ=dict(os.environ),
             socket=paths.socket_path(os.environ, name, path),
             repo=repo,

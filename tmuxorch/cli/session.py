@@ -9,8 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tmuxorch import paths
-from tmuxorch.adapters.git import facade as git
-from tmuxorch.adapters.git.location import check_text
 from tmuxorch.cli import ls
 from tmuxorch.core import naming, view
 from tmuxorch.core.literal import literal
@@ -18,6 +16,7 @@ from tmuxorch.errors import AmbiguousName, UnknownName
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health.liveness import look
 from tmuxorch.service.removal import history
+from tmuxorch.service.repositories import Repo, find_repository
 
 if TYPE_CHECKING:
     from tmuxorch.config import Config
@@ -43,11 +42,9 @@ class Session:
     def cwd(self) -> str:
         return self.repo_path or os.getcwd()
 
-    def repo(self) -> git.Repo:
+    def repo(self) -> Repo:
         """The repository of this call, or `NoRepository`."""
-        repo = git.find_repo(self.cwd)
-        check_text(repo.root)
-        return repo
+        return find_repository(self.cwd)
 
     def repo_root(self) -> str | None:
         """The repository's root if the call is made in one."""

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import click
 
-from tmuxorch.adapters.system import procfs
 from tmuxorch.cli import paint
 from tmuxorch.cli.app import common_options, json_option, name_argument
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
-from tmuxorch.core.observation import Alive, Dead, Unknown
-from tmuxorch.errors import TmuxorchError
-from tmuxorch.model import Agent, ProcessId
+from tmuxorch.service.workers.inspection import Presence, PresenceFact, observe_health
 
 
 @click.command("show")
@@ -27,11 +23,12 @@ def command(ctx: click.Context, name: str, as_json: bool) -> int:
     session: Session = ctx.obj
     agent = session.find(name)
     shown = session.look(agent)
+    there = observe_health(session.ctx, agent)
     shown["health"] = {
-        "window": _window(session, agent),
-        "process": _process(agent.run.process),
-        "shim": _process(agent.run.shim),
-        "worktree": _worktree(agent),
+        "window": _said(there.window, there="seen"),
+        "process": _said(there.process, there="alive", gone="dead"),
+        "shim": _said(there.shim, there="alive", gone="dead"),
+        "worktree": _said(there.worktree),
     }
     if as_json:
         print_json(shown)
@@ -43,33 +40,10 @@ def command(ctx: click.Context, name: str, as_json: bool) -> int:
     return 0
 
 
-def _window(session: Session, agent: Agent) -> str:
-    try:
-        pane = session.ctx.tmux(agent.run.socket).find_pane(agent.task.id)
-    except TmuxorchError as e:
-        return f"unknown: {e.message}"
-    if pane is None:
-        return "gone"
-    others = pane.panes_in_window - 1
-    beside = f", {others} other panes beside it" if others else ""
-    return f"seen: {pane.place.session} {pane.place.window} {pane.place.pane}{beside}"
-
-
-def _process(process: ProcessId | None) -> str:
-    if process is None:
-        return "none recorded"
-    fact = procfs.observe_process(process)
-    match fact:
-        case Alive():
-            return f"alive: pid {process.pid}"
-        case Dead(how):
-            return f"dead: {how}"
-        case Unknown(why):
-            return f"unknown: {why}"
-
-
-def _worktree(agent: Agent) -> str:
-    return "there" if os.path.isdir(agent.task.worktree) else "gone"
+def _said(found: PresenceFact, *, there: str = "there", gone: str = "gone") -> str:
+    words = {Presence.THERE: there, Presence.GONE: gone}
+    word = words.get(found.presence, found.presence.value)
+    return f"{word}: {found.detail}" if found.detail else word
 
 
 def _plain(value: object) -> str:

@@ -9,14 +9,13 @@ from contextlib import suppress
 
 import click
 
-from tmuxorch.adapters.store.watchfile import Leadership, observe_watcher
 from tmuxorch.cli import border
 from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
 from tmuxorch.core.literal import literal
-from tmuxorch.errors import StateConflict
 from tmuxorch.service.context import Context, open_context
+from tmuxorch.service.health.leader import take_lead
 from tmuxorch.service.health.loop import Deed, Health
 from tmuxorch.service.health.watcher import look_once, watch
 
@@ -50,13 +49,7 @@ def command(ctx: click.Context, once: bool, no_events: bool, as_json: bool) -> i
             for deed in done:
                 _print(deed, False)
         return 0
-    leadership = Leadership.take(session.ctx.state_dir)
-    if leadership is None:
-        leader = observe_watcher(session.ctx.state_dir)
-        where = f" ({leader.elsewhere})" if leader.elsewhere else ""
-        raise StateConflict(
-            f"pid {leader.pid}{where} watches already; `tmuxorch events -f` shows what it does"
-        )
+    leadership = take_lead(session.ctx.state_dir)
     session.narrate(f"watching as pid {os.getpid()}; everything that is done is told here")
     watch(health, leadership, events=not no_events, on_bug=report_bug)
     return 0

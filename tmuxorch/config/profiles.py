@@ -30,7 +30,9 @@ class TaskBy(StrEnum):
 class Profile:
     """One `[agents.NAME]`. An empty pattern matches nothing; an empty `resume` cannot resume.
 
-    Patterns are regular expressions to be searched with `re.MULTILINE` in the last `region` lines.
+    Patterns are regular expressions to be searched with `re.MULTILINE` in the last `region` lines;
+    those that begin with `title` in the window's title. `box` is the whole input box, what is
+    written in it as its first group; `leads` say what a text's first character means there.
     """
 
     name: str
@@ -43,8 +45,21 @@ class Profile:
     busy: str = ""
     waiting: str = ""
     trust: str = ""
+    title_busy: str = ""
+    title_waiting: str = ""
+    title_idle: str = ""
+    box: str = ""
+    placeholder: str = ""
+    queued: str = ""
+    leads: tuple[str, ...] = ()
+    literal: str = ""
     region: int = 15
     env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def reads_screen(self) -> bool:
+        """Whether anything is to be found on its screen."""
+        return bool(self.busy or self.waiting or self.ready or self.trust or self.box)
 
     def new_conversation(self) -> str | None:
         """What a fresh start's conversation is known by; None if it can never be resumed.

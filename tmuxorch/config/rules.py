@@ -102,6 +102,21 @@ def _regex(value: Any) -> str:
     return text
 
 
+def _box(value: Any) -> str:
+    text = _regex(value)
+    if text and re.compile(text).groups != 1:
+        raise WrongValueError("a regular expression with one group, for what is in the box")
+    return text
+
+
+def _leads(value: Any) -> tuple[str, ...]:
+    if isinstance(value, list):
+        texts = [_text(v) for v in value]
+        if all(re.fullmatch(r"\S \S.*", text) for text in texts):
+            return tuple(texts)
+    raise WrongValueError('a list such as ["! runs a shell command"]')
+
+
 def _branch_prefix(value: Any) -> str:
     text = _text(value)
     parts = text.removesuffix("/").split("/")
@@ -151,6 +166,14 @@ AGENT: Mapping[str, Rule] = {
     "busy": _regex,
     "waiting": _regex,
     "trust": _regex,
+    "title_busy": _regex,
+    "title_waiting": _regex,
+    "title_idle": _regex,
+    "box": _box,
+    "placeholder": _regex,
+    "queued": _regex,
+    "leads": _leads,
+    "literal": _text,
     "region": _count(1),
     "kind": _kind_or_empty,
 }

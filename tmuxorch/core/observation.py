@@ -6,7 +6,7 @@ for a thing that is gone. `tmuxorch ls` imports this module: no typing at run ti
 
 from __future__ import annotations
 
-from tmuxorch.model import Exit, Place, ProcessId, Status
+from tmuxorch.model import Exit, Place, ProcessId, Question, Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +122,8 @@ class Observation:
 
     None means: nothing to look at (no process recorded, nobody owns it), or, for `stake`,
     that nobody has looked yet. `started` and `ended` are the shim's words about the present
-    run, `doing` what a living agent does, `dead_for_s` how long its death has been known.
+    run, `doing` what a living agent does and `question` what it asks, `dead_for_s` how long its
+    death has been known.
     `window` was looked at after `process`, so it tells what is there since a death.
     Of one without a process, `waiting_s` is for how long that has been seen, and `held_for_s`
     how long what holds its pane has run; neither depends on the wall clock.
@@ -136,6 +137,7 @@ class Observation:
     ended: Ended | Unknown | None = None
     stake: StakeFact | None = None
     doing: Status = Status.WORKING
+    question: Question | None = None
     dead_for_s: float = 0.0
     waiting_s: float = 0.0
     held_for_s: float | None = None

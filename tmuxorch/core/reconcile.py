@@ -226,9 +226,14 @@ def _end(agent: Agent, seen: Observation, reason: Reason, what: str) -> Verdict:
 
 def _show(agent: Agent, seen: Observation, status: Status) -> Verdict:
     """SHOW only what the record does not say already."""
-    if status is agent.status and not (
-        isinstance(seen.window, WindowSeen)
-        and (_has_moved(agent, seen.window) or _is_stale(agent, seen.window))
+    is_asked = status is Status.WAITING and seen.question != agent.run.question
+    if (
+        status is agent.status
+        and not is_asked
+        and not (
+            isinstance(seen.window, WindowSeen)
+            and (_has_moved(agent, seen.window) or _is_stale(agent, seen.window))
+        )
     ):
         return Verdict(Action.LEAVE, "all is as recorded", status=status)
     return Verdict(Action.SHOW, facts(seen), status=status)

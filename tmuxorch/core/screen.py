@@ -1,9 +1,10 @@
-"""What an agent is doing, read off the last lines of its screen."""
+"""What an agent's screen and the title of its window say, and in which words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from tmuxorch.config.profiles import Profile
@@ -11,52 +12,63 @@ from tmuxorch.model import Status
 
 # Far wider than terminals are. A pattern of a person's own may take quadratic time.
 LINE_MAX = 1000
-# A program runs its hook before or after it draws what the hook is about.
-REDRAWN_S = 2.0
 _NOWHERE = -1
+_FRAME = " \t\xa0│┃║|"
 
 
-def read_status(profile: Profile, lines: Sequence[str]) -> Status | None:
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A status, and the line that it was read from."""
+
+    status: Status
+    line: str
+
+
+def read_screen(profile: Profile, lines: Sequence[str]) -> Said | None:
     """What the screen says, None if it says nothing.
 
     What stands lowest is newest: a question above a busy line has been answered, one above a
     prompt too, or was only quoted. Two exceptions: an agent that works may show its empty prompt
-    below all the same, and the answers to the question of trust may look like a prompt.
+    below all the same, and the answers to the question of trust may look like a prompt, though
+    not like an input box in its frame.
     """
     text = "\n".join(_last_lines(lines, profile.region))
+    rows = text.split("\n")
     trust = _lowest(profile.trust, text)
     question = max(trust, _lowest(profile.waiting, text))
     busy = _lowest(profile.busy, text)
-    ready = _lowest(profile.ready, text)
+    box = _lowest(profile.box, text)
+    ready = max(box, _lowest(profile.ready, text))
     if busy > question:
-        return Status.WORKING
-    if question > _NOWHERE and (trust > _NOWHERE or question >= ready):
-        return Status.WAITING
-    return Status.IDLE if ready > _NOWHERE else None
+        return Said(Status.WORKING, rows[busy].strip(_FRAME))
+    if question > _NOWHERE and (trust > box or question >= ready):
+        return Said(Status.WAITING, rows[question].strip(_FRAME))
+    return Said(Status.IDLE, rows[ready].strip(_FRAME)) if ready > _NOWHERE else None
 
 
-def settle_status(
-    reported: Status | None, reported_at: float | None, seen: Status | None, activity_at: float
-) -> Status | None:
-    """What counts of an agent's own report and its screen, last drawn at `activity_at`.
-
-    A report counts until the screen has moved on and says something else: no hook runs when a
-    person interrupts an agent, and many have a hook for the end of their work alone.
-    """
-    if reported is None or reported_at is None:
-        return seen
-    moved_on = activity_at > reported_at + REDRAWN_S
-    return seen if moved_on and seen is not None else reported
+def read_title(profile: Profile, title: str) -> Said | None:
+    """What the title says, which the program itself has set; None if it says nothing."""
+    found = (
+        (Status.WAITING, profile.title_waiting),
+        (Status.WORKING, profile.title_busy),
+        (Status.IDLE, profile.title_idle),
+    )
+    for status, pattern in found:
+        if pattern and _compiled(pattern).search(title[:LINE_MAX]):
+            return Said(status, title.strip())
+    return None
 
 
 def _last_lines(lines: Sequence[str], count: int) -> list[str]:
-    """The last `count` lines that are not blank, cut to a sane length."""
+    """The end of the screen with so many lines that are not blank, cut to a sane length."""
     found: list[str] = []
     for line in reversed(lines):
-        if len(found) == count:
+        is_blank = not line or line.isspace()
+        count -= not is_blank
+        if count < 0:
             break
-        if line and not line.isspace():
-            found.append(line[:LINE_MAX])
+        if found or not is_blank:
+            found.append("" if is_blank else line[:LINE_MAX].rstrip())
     return found[::-1]
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmuxorch.core.observation import Glance, Unknown
-    from tmuxorch.model import Agent, HistoryEntry
+    from tmuxorch.model import Agent, HistoryEntry, Question
 
 # Those that end programs and have the same number everywhere.
 _SIGNALS = {
@@ -100,6 +100,7 @@ def agent_json(agent: Agent, seen: Glance) -> dict[str, Any]:
         "kind": agent.task.kind,
         "state": state,
         "status": status,
+        "question": question_json(agent.run.question) if status is Status.WAITING else None,
         "branch": agent.task.branch,
         "base": agent.task.base,
         "base_commit": agent.task.base_commit,
@@ -150,6 +151,22 @@ def history_json(entry: HistoryEntry) -> dict[str, Any]:
         "restored_at": iso(entry.restored_at),
         "last_screen": entry.last_screen,
     }
+
+
+def question_json(question: Question | None) -> dict[str, Any] | None:
+    if question is None:
+        return None
+    choices = [{"key": choice.key, "text": choice.text} for choice in question.choices]
+    return {"text": question.text, "choices": choices}
+
+
+def describe_question(question: Question | None) -> str:
+    """The question in lines for a person."""
+    if question is None:
+        return "  (its question cannot be read)"
+    lines = question.text.splitlines()
+    lines += [f"{choice.key}. {choice.text}" for choice in question.choices]
+    return "\n".join(f"  {line}" for line in lines)
 
 
 def exit_json(exit_: Exit | None) -> dict[str, int | None] | None:

@@ -18,10 +18,11 @@ from tmuxorch.service.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tmuxorch.core.progress import Phase
     from tmuxorch.model import Agent, AgentId
 
 
-def _nothing(_: str) -> None:
+def _nothing(*_: object) -> None:
     return None
 
 
@@ -29,8 +30,9 @@ def _nothing(_: str) -> None:
 class Context:
     """The world as one command sees it.
 
-    `narrate` gets a line for a person when something slow begins; `checkpoint` is called
-    with a step's name after each step of a saga, so that tests can fail there.
+    `narrate` gets a line for a person when something slow begins, `progress` the phase that an
+    agent is in; `checkpoint` is called with a step's name after each step of a saga, so that
+    tests can fail there.
     """
 
     store: records.Store
@@ -42,6 +44,7 @@ class Context:
     tmux_timeout_s: float = 10.0
     clock: Callable[[], float] = time.time
     narrate: Callable[[str], None] = _nothing
+    progress: Callable[[AgentId, Phase], None] = _nothing
     checkpoint: Callable[[str], None] = _nothing
     _tmux: dict[str, Tmux] = field(default_factory=dict)
 
@@ -63,6 +66,11 @@ class Context:
         if self.store.meta(name) != key:
             check(program)
             self.store.set_meta(name, key)
+
+    def enter(self, agent: Agent, phase: Phase) -> None:
+        """Tell that this is being done to the agent from now on."""
+        self.narrate(phase.describe(agent.task.name))
+        self.progress(agent.task.id, phase)
 
     def run_dir(self, agent_id: AgentId) -> str:
         return rundir.run_dir(self.state_dir, agent_id)
@@ -91,6 +99,7 @@ def open_context(
     socket: str,
     tmux_timeout_s: float = 10.0,
     narrate: Callable[[str], None] = _nothing,
+    progress: Callable[[AgentId, Phase], None] = _nothing,
 ) -> Context:
     """Open the store of this environment, making its directory on first use."""
     state_dir = paths.state_dir(environ)
@@ -105,4 +114,5 @@ def open_context(
         environ=environ,
         tmux_timeout_s=tmux_timeout_s,
         narrate=narrate,
+        progress=progress,
     )

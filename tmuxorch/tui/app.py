@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
@@ -19,15 +19,16 @@ from textual.message import Message
 from textual.screen import Screen
 
 from tmuxorch.core.literal import strip_controls
-from tmuxorch.tui import actions, keys
+from tmuxorch.tui import service_calls
+from tmuxorch.tui.command import Group
+from tmuxorch.tui.commands import BY_NAME
 from tmuxorch.tui.hangup import ending_with_terminal
 from tmuxorch.tui.highlight import Highlighter
-from tmuxorch.tui.jobs import Jobs, Work
+from tmuxorch.tui.jobs import Jobs, Progress, Work
 from tmuxorch.tui.mailbox import Mailbox
-from tmuxorch.tui.net import Net
-from tmuxorch.tui.screens.board import Arrived, Coloured, Counted
-from tmuxorch.tui.screens.main import MainScreen
-from tmuxorch.tui.snapshot import Focus, Look, Row, Snapshot, WatcherSeen
+from tmuxorch.tui.output_filter import OutputFilter
+from tmuxorch.tui.screens.board import Arrived, BoardScreen, Coloured, Counted
+from tmuxorch.tui.snapshot import AgentRow, Focus, Panel, Snapshot, WatcherSeen
 from tmuxorch.tui.terminal import RealTerminal, Terminal
 from tmuxorch.tui.themes import DARK, LIGHT, theme_for
 
@@ -35,49 +36,49 @@ if TYPE_CHECKING:
     from tmuxorch.config import Config
     from tmuxorch.model import AgentId
     from tmuxorch.service.context import Context
-    from tmuxorch.tui.looker import Looker
-    from tmuxorch.tui.reader import Reader
-    from tmuxorch.tui.setting import Setting
+    from tmuxorch.tui.change_counter import ChangeCounter
+    from tmuxorch.tui.panel_reader import PanelReader
     from tmuxorch.tui.snapshot import Changes
-    from tmuxorch.tui.tally import Tally
+    from tmuxorch.tui.snapshot_reader import SnapshotReader
+    from tmuxorch.tui.workplace import Workplace
 
 WATCHER_S = 5.0  # between two tries to have a watcher
 
 
 class TmuxorchApp(App[None]):
-    """Opens on the agents of the setting's repository."""
+    """Opens on the agents of the workplace's repository."""
 
     CSS_PATH = os.path.join(os.path.dirname(__file__), "tmuxorch.tcss")
     TITLE = "tmuxorch"
     BINDINGS: ClassVar[list[BindingType]] = []
     ENABLE_COMMAND_PALETTE = True
 
-    def __init__(self, setting: Setting, prepare: Work | None = None) -> None:
+    def __init__(self, workplace: Workplace, prepare: Work | None = None) -> None:
         super().__init__()
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         # Before it runs: a change of theme reads all styles anew.
-        self.theme = setting.theme or theme_for(setting.environ)
-        self.setting = setting
+        self.theme = workplace.theme or theme_for(workplace.environ)
+        self.workplace = workplace
         self._prepare = prepare
         self.configured = False
-        self.board = MainScreen()
+        self.board = BoardScreen()
         self.terminal: Terminal = RealTerminal(self)
-        self._net = Net()
+        self._output_filter = OutputFilter()
         self.jobs = Jobs(self._open_context, self._post)
         self.snapshots: Mailbox[Snapshot] = Mailbox(lambda: self._post(Arrived()))
-        self.looks: Mailbox[Look] = Mailbox(lambda: self._post(Arrived()))
+        self.panels: Mailbox[Panel] = Mailbox(lambda: self._post(Arrived()))
         self.colours = Highlighter(lambda: self._post(Coloured()))
-        self._reader: Reader | None = None
-        self._looker: Looker | None = None
-        self._tally: Tally | None = None
+        self._snapshot_reader: SnapshotReader | None = None
+        self._panel_reader: PanelReader | None = None
+        self._change_counter: ChangeCounter | None = None
         self._running_in: asyncio.AbstractEventLoop | None = None
 
     def get_default_screen(self) -> Screen[None]:
         return self.board
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), self._net]
+        return [*super().get_line_filters(), self._output_filter]
 
     def _set_pointer_shape(self, shape: str) -> None:
         """Textual would say it as an OSC; that none leaves is easier to see if there is none."""
@@ -90,17 +91,19 @@ class TmuxorchApp(App[None]):
         self.call_after_refresh(self._start_threads)
 
     def _start_threads(self) -> None:
-        from tmuxorch.tui.later import Looker, Reader, Tally
+        from tmuxorch.tui.preload import ChangeCounter, PanelReader, SnapshotReader
 
-        self._reader = Reader(self.setting.state_dir, self.snapshots.put, self._observe_watcher)
-        self._looker = Looker(self._open_context, self.looks.put, self.colours)
-        self._tally = Tally(self._count)
-        for thread in (self._reader, self._looker, self._tally):
+        self._snapshot_reader = SnapshotReader(
+            self.workplace.state_dir, self.snapshots.put, self._observe_watcher
+        )
+        self._panel_reader = PanelReader(self._open_context, self.panels.put, self.colours)
+        self._change_counter = ChangeCounter(self._count)
+        for thread in (self._snapshot_reader, self._panel_reader, self._change_counter):
             thread.start()
         self.set_interval(WATCHER_S, self._keep_watcher)
         self.jobs.start(
             "reading the configuration",
-            lambda ctx: self.setting.load_config(ctx, None),
+            lambda ctx: self.workplace.load_config(ctx, None),
             then=self._take_config,
         )
         if self._prepare is not None:
@@ -108,37 +111,37 @@ class TmuxorchApp(App[None]):
 
     def _take_config(self, config: Config) -> None:
         self.configured = True
-        found = config.keys if self.setting.keys is None else self.setting.keys
-        self.setting = replace(self.setting, keys=found, tmux_timeout_s=config.tmux.timeout_s)
-        self.set_keymap({k: v for k, v in found.items() if k in keys.NAMES})
-        if unknown := sorted(set(found) - keys.NAMES):
+        found = config.keys if self.workplace.keys is None else self.workplace.keys
+        self.workplace = replace(self.workplace, keys=found, tmux_timeout_s=config.tmux.timeout_s)
+        self.set_keymap({k: v for k, v in found.items() if k in BY_NAME})
+        if unknown := sorted(found.keys() - BY_NAME.keys()):
             self.board.say(
                 f"[keys] in the configuration: no such action: {', '.join(unknown)}", "warning"
             )
 
     def look_at(self, focus: Focus) -> None:
-        """Have the looker look at this from now on."""
-        if self._looker is not None:
-            self._looker.focus(focus)
+        """Have the panel reader look at this from now on."""
+        if self._panel_reader is not None:
+            self._panel_reader.focus(focus)
 
-    def count(self, rows: tuple[Row, ...]) -> None:
+    def count(self, rows: tuple[AgentRow, ...]) -> None:
         """Have the lines of these counted."""
-        if self._tally is not None:
-            self._tally.rows(rows)
+        if self._change_counter is not None:
+            self._change_counter.rows(rows)
 
     def _keep_watcher(self) -> None:
         """A watcher that died is started again; without agents none is needed."""
-        snapshot = self.board.snapshot
+        snapshot = self.board.roster.snapshot
         if snapshot.rows and snapshot.watcher.known and not snapshot.watcher.alive:
-            self.jobs.start("starting the watcher", actions.ensure_watcher)
+            self.jobs.start("starting the watcher", service_calls.ensure_watcher)
 
     def _observe_watcher(self, state_dir: str) -> WatcherSeen:
-        if self.setting.environ.get("TMUXORCH_WATCHER") == "off":
+        if self.workplace.environ.get("TMUXORCH_WATCHER") == "off":
             return WatcherSeen(known=False, alive=False)
-        return actions.observe_watcher(state_dir)
+        return service_calls.observe_watcher(state_dir)
 
-    def _open_context(self, narrate: Callable[[str], None] = lambda _: None) -> Context:
-        return self.setting.open_context(narrate)
+    def _open_context(self, progress: Progress = lambda *_: None) -> Context:
+        return self.workplace.open_context(progress)
 
     def _post(self, message: Message) -> None:
         self.board.post_message(message)
@@ -147,7 +150,7 @@ class TmuxorchApp(App[None]):
         self._post(Counted(agent_id, changes))
 
     def on_unmount(self) -> None:
-        for thread in (self._reader, self._looker, self._tally):
+        for thread in (self._snapshot_reader, self._panel_reader, self._change_counter):
             if thread is not None:
                 thread.close()
         self.colours.close()
@@ -180,23 +183,23 @@ class TmuxorchApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield SystemCommand("theme", "other colours", self.action_change_theme)
-        for active in self.board.active_bindings.values():
-            binding = active.binding
-            if active.enabled and binding.id and not binding.id.startswith("agent_"):
-                key = self.get_key_display(binding)
+        for name, active in self.board.bindings_in_force().items():
+            command = BY_NAME[name]
+            if active.enabled and command.group is not Group.NUMBERS:
+                key = self.get_key_display(active.binding)
                 yield SystemCommand(
-                    binding.description,
-                    f"key {key}",
-                    lambda action=binding.action: self.call_later(self.board.run_action, action),
+                    command.words,
+                    f"key {key}: {command.help}",
+                    lambda name=name: self.call_later(self.board.action_command, name),
                 )
 
 
-def run(setting: Setting, prepare: Work | None = None) -> int:
+def run(workplace: Workplace, prepare: Work | None = None) -> int:
     """Show the screen until the person quits; agents go on.
 
     `prepare` is done beside it, after the first frame.
     """
-    app = TmuxorchApp(setting, prepare)
+    app = TmuxorchApp(workplace, prepare)
 
     def finish() -> None:
         app.jobs.wait(lambda about: sys.stderr.write(f"finishing: {about}\n"))

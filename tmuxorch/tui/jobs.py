@@ -1,6 +1,7 @@
 """Work for services, each piece in a thread of its own with a context of its own.
 
-The threads are no daemons: quitting in the middle of a removal lets it finish.
+The threads are no daemons: quitting in the middle of a removal lets it finish. What a person
+asked for neither waits for a free thread nor is tried again, unlike the watcher's work.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
+from tmuxorch.core.progress import Phase
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import AgentId
 
@@ -21,12 +23,15 @@ if TYPE_CHECKING:
 Work = Callable[["Context"], Any]
 
 
+Progress = Callable[[AgentId, Phase], None]
+
+
 @dataclass
 class JobStepped(Message):
-    """What is being done to these agents, in a person's words."""
+    """What is being done to an agent now."""
 
-    ids: Sequence[AgentId]
-    step: str
+    agent_id: AgentId
+    phase: Phase
 
 
 @dataclass
@@ -44,7 +49,7 @@ class Jobs:
 
     def __init__(
         self,
-        open_context: Callable[[Callable[[str], None]], Context],
+        open_context: Callable[[Progress], Context],
         post: Callable[[Message], object],
     ) -> None:
         self._open_context = open_context
@@ -76,18 +81,18 @@ class Jobs:
     ) -> None:
         result, failure = None, ""
         try:
-            ctx = self._open_context(lambda line: self._step(ids, line))
+            ctx = self._open_context(lambda agent_id, phase: self._step(ids, agent_id, phase))
             try:
                 result = work(ctx)
             finally:
                 ctx.store.close()
         except TmuxorchError as e:
             failure = e.message
-        except Exception as e:  # noqa: BLE001 -- the border: a bug in one deed must not end the screen
+        except Exception as e:  # noqa: BLE001 -- the border: a bug in one job must not end the screen
             failure = f"this is a bug in tmuxorch: {e!r}"
         self._running.pop(threading.current_thread(), None)
         self._post(JobDone(ids, result, failure, then))
 
-    def _step(self, ids: tuple[AgentId, ...], line: str) -> None:
-        if ids:
-            self._post(JobStepped(ids, line))
+    def _step(self, ids: tuple[AgentId, ...], agent_id: AgentId, phase: Phase) -> None:
+        if agent_id in ids:
+            self._post(JobStepped(agent_id, phase))

@@ -11,7 +11,7 @@ from tmuxorch.tui.lines import TextLine
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AgentRow:
     """An agent as recorded, and what a fresh look makes of it."""
 
     agent: Agent
@@ -56,7 +56,7 @@ class Snapshot:
     After a failed look the rows are those of the last good one: not knowing is no news.
     """
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[AgentRow, ...] = ()
     watcher: WatcherSeen = WatcherSeen(known=False, alive=False)
     trouble: str = ""
     loaded: bool = False
@@ -73,12 +73,12 @@ class Tab(StrEnum):
 class Focus:
     """What the person looks at."""
 
-    row: Row | None
+    row: AgentRow | None
     tab: Tab
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Panel:
     """What one look showed."""
 
     id: AgentId

@@ -14,9 +14,18 @@ from textual.app import App, SuspendNotSupported
 
 class Terminal(Protocol):
     def lend(
-        self, argv: Sequence[str], environ: Mapping[str, str], *, cwd: str | None = None
+        self,
+        argv: Sequence[str],
+        environ: Mapping[str, str],
+        *,
+        cwd: str | None = None,
+        keep_errors: bool = False,
     ) -> str:
-        """Run the program on the terminal until it ends; a sentence if it could not."""
+        """Run the program on the terminal until it ends; a sentence if it could not.
+
+        `keep_errors`: what it writes to stderr is that sentence if it fails, and is not shown; a
+        shell prompts there.
+        """
 
 
 class RealTerminal:
@@ -26,10 +35,14 @@ class RealTerminal:
         self._app = app
 
     def lend(
-        self, argv: Sequence[str], environ: Mapping[str, str], *, cwd: str | None = None
+        self,
+        argv: Sequence[str],
+        environ: Mapping[str, str],
+        *,
+        cwd: str | None = None,
+        keep_errors: bool = False,
     ) -> str:
-        # A shell prompts on stderr; of tmux it holds why it could not attach.
-        stderr = subprocess.PIPE if "attach-session" in argv else None
+        stderr = subprocess.PIPE if keep_errors else None
         try:
             with self._app.suspend():
                 # What is raised in this block would leave the screen suspended for ever.

@@ -118,4 +118,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         CREATE INDEX events_by_agent ON events (agent, seq);
         """,
     ),
+    ("0002-question", "ALTER TABLE agents ADD COLUMN question TEXT"),
 )

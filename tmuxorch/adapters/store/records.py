@@ -196,8 +196,18 @@ class Store:
             with self._write() as db:
                 changed = db.execute(
                     "UPDATE agents SET reported = ?, reported_at = ?,"
+                    " question = iif(status = ?, question, NULL),"
                     " status = iif(state = ?, ?, status) WHERE id = ? AND state IN (?, ?)",
-                    [status, at, State.RUNNING, status, agent_id, State.CREATING, State.RUNNING],
+                    [
+                        status,
+                        at,
+                        status,
+                        State.RUNNING,
+                        status,
+                        agent_id,
+                        State.CREATING,
+                        State.RUNNING,
+                    ],
                 ).rowcount
         finally:
             self._db.execute("PRAGMA synchronous = FULL")

@@ -7,12 +7,14 @@ import json
 from tmuxorch.model import (
     Agent,
     AgentId,
+    Choice,
     Exit,
     HistoryEntry,
     Kind,
     PaneId,
     Place,
     ProcessId,
+    Question,
     Reason,
     Run,
     State,
@@ -97,6 +99,8 @@ def as_columns(values: dict[str, Any]) -> dict[str, Any]:
             found[name] = as_text(value)
         elif name == "step":
             found[name] = str(value)
+        elif name == "question":
+            found[name] = None if value is None else json.dumps(_question_parts(value))
         elif name in ("command", "copied", "deaths"):
             found[name] = json.dumps(value)
         elif name != "damage":  # a fact about a row, not a part of it
@@ -111,6 +115,17 @@ def _tuple(json_text: str) -> tuple[Any, ...]:
     if not isinstance(found, list):
         raise TypeError(f"{json_text[:40]!r} is no list")
     return tuple(found)
+
+
+def _question_parts(question: Question) -> list[Any]:
+    return [question.text, [[choice.key, choice.text] for choice in question.choices]]
+
+
+def _question(json_text: str | None) -> Question | None:
+    if json_text is None:
+        return None
+    text, choices = json.loads(json_text)
+    return Question(str(text), tuple(Choice(str(key), str(word)) for key, word in choices))
 
 
 def _process(identity: str | None) -> ProcessId | None:
@@ -179,6 +194,7 @@ def _read_agent(row: sqlite3.Row) -> Agent:
         shim=_process(values["shim"]),
         owner=_process(values["owner"]),
         exit=_exit(row),
+        question=_question(values["question"]),
         place=place,
         step=Step.parse(values["step"]),
     )

@@ -47,13 +47,18 @@ class Pane:
     dead: bool
     panes_in_window: int
     activity_at: float
+    title: str = ""
 
 
 _PANE_FIELDS = (
     *("pid", "window_id", "pane_id", "pane_pid", "pane_dead", "window_panes"),
-    *("window_activity", MARKER, "session_name"),  # a person's session may have spaces in its name
+    *("window_activity", MARKER),
 )
-_PANE_FORMAT = " ".join(f"#{{{name}}}" for name in _PANE_FIELDS)
+TITLE_MAX = 200
+# A session's name may have spaces, but tmux lets no colon into one; a title may have both.
+_PANE_FORMAT = " ".join(
+    [*(f"#{{{name}}}" for name in _PANE_FIELDS), f"#{{session_name}}:#{{={TITLE_MAX}:pane_title}}"]
+)
 
 
 class Tmux:
@@ -199,14 +204,30 @@ class Tmux:
         return self.run("capture-pane", "-p", *colours, *scroll, "-t", pane)
 
     def paste(self, pane: PaneId, data: bytes, *, buffer: str) -> None:
-        """Paste bytes as one message and press Enter once, also out of copy mode."""
+        """Paste bytes as one message, also out of copy mode."""
         self.run(
             *("load-buffer", "-b", buffer, "-"),
             *(";", "copy-mode", "-q", "-t", pane),
             *(";", "paste-buffer", "-d", "-p", "-r", "-b", buffer, "-t", pane),
-            *(";", "send-keys", "-t", pane, "Enter"),
             stdin=data,
         )
+
+    def press_enter(self, pane: PaneId, *, while_shown: str = "") -> None:
+        """Press Enter; only if in that very moment these words stand on the pane's screen.
+
+        Words are letters, digits and single spaces: anything else means something to tmux.
+        """
+        leave_mode = f"copy-mode -q -t {pane}"
+        press = f"send-keys -t {pane} Enter"
+        if while_shown:
+            shown = f"#{{C:{while_shown}}}"
+            self.run("if-shell", "-F", "-t", pane, shown, f"{leave_mode} ; {press}")
+        else:
+            self.run(*leave_mode.split(), ";", *press.split())
+
+    def type_key(self, pane: PaneId, key: str) -> None:
+        """Type one letter or digit, as somebody at the keyboard would."""
+        self.run("copy-mode", "-q", "-t", pane, ";", "send-keys", "-l", "-t", pane, key)
 
 
 def find_program() -> str:
@@ -244,10 +265,11 @@ def read_panes(socket: str, answer: str) -> list[Pane]:
     servers: dict[str, ProcessId] = {}
     found = []
     for line in answer.splitlines():
-        words = line.split(" ", len(_PANE_FIELDS) - 1)
-        if len(words) != len(_PANE_FIELDS):
+        words = line.split(" ", len(_PANE_FIELDS))
+        session, colon, title = words[-1].partition(":")
+        if len(words) != len(_PANE_FIELDS) + 1 or not colon:
             raise TmuxFailed(f"tmux on {socket} gave an answer that cannot be read: {line[:80]!r}")
-        pid, window, pane, pane_pid, dead, panes, activity, marker, session = words
+        pid, window, pane, pane_pid, dead, panes, activity, marker = words[:-1]
         if pid not in servers:
             server = identify(int(pid))
             if server is None:
@@ -261,6 +283,7 @@ def read_panes(socket: str, answer: str) -> list[Pane]:
                 dead=dead == "1",
                 panes_in_window=int(panes),
                 activity_at=float(activity or 0),
+                title=title,
             )
         )
     return found

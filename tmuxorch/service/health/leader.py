@@ -6,17 +6,17 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from tmuxorch.adapters.store.watchfile import Watcher, announce, observe_watcher, poke
+from tmuxorch.adapters.store.watchfile import Leadership, Watcher, announce, observe_watcher, poke
 from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.system.locks import flock
 from tmuxorch.adapters.system.run import Timeout
 from tmuxorch.adapters.tmux.server import HOME_SESSION
-from tmuxorch.errors import TmuxFailed
+from tmuxorch.errors import StateConflict, TmuxFailed
 
 if TYPE_CHECKING:
     from tmuxorch.service.context import Context
 
-__all__ = ["Watcher", "ensure_watcher", "observe_watcher", "poke"]
+__all__ = ["Leadership", "Watcher", "ensure_watcher", "observe_watcher", "poke", "take_lead"]
 
 WINDOW = "watch"
 # What the watcher must have as the person has it; the tmux server may be older than both.
@@ -37,6 +37,18 @@ def ensure_watcher(ctx: Context) -> None:
                 _start(ctx)
     except Timeout:
         return  # another command is just starting it
+
+
+def take_lead(state_dir: str) -> Leadership:
+    """Become the one watcher; `StateConflict` if another process is."""
+    leadership = Leadership.take(state_dir)
+    if leadership is None:
+        leader = observe_watcher(state_dir)
+        where = f" ({leader.elsewhere})" if leader.elsewhere else ""
+        raise StateConflict(
+            f"pid {leader.pid}{where} watches already; `tmuxorch events -f` shows what it does"
+        )
+    return leadership
 
 
 def _start(ctx: Context) -> None:

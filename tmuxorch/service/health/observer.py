@@ -111,6 +111,9 @@ class Observer:
         is_waiting = agent.state is State.RUNNING and process is None
         window = self._window(agent, answer, pane)
         is_its_own = isinstance(window, WindowSeen) and window.held
+        judged = None
+        if pane is not None and is_its_own and isinstance(process, Alive):
+            judged = self.doing.observe(agent, pane, self.servers)
         return Observation(
             window=window,
             process=process,
@@ -120,9 +123,8 @@ class Observer:
             started=started,
             ended=ended,
             stake=self.stakes.get(agent.task.id),
-            doing=self.doing.observe(agent, pane, self.servers)
-            if pane is not None and is_its_own and isinstance(process, Alive)
-            else agent.status,
+            doing=judged.status if judged else agent.status,
+            question=judged.question if judged else agent.run.question,
             dead_for_s=_span_s(self._dead_since, agent.task.id, isinstance(process, Dead)),
             waiting_s=_span_s(self._waiting_since, agent.task.id, is_waiting),
             held_for_s=procfs.age_s(pane.pid) if is_waiting and pane is not None else None,

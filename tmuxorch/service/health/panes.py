@@ -57,8 +57,9 @@ class Servers:
             return Unknown(str(e))
         return answer if sessions.strip() else Unknown(f"the tmux server on {socket} is ending")
 
-    def capture(self, socket: str, pane: PaneId) -> str:
-        return self.run(socket, "capture-pane", "-p", "-t", pane)
+    def capture(self, socket: str, pane: PaneId, *, colours: bool = False) -> str:
+        escapes = ["-e"] if colours else []
+        return self.run(socket, "capture-pane", "-p", *escapes, "-t", pane)
 
     def run(self, socket: str, *args: str) -> str:
         """One command over the channel, or by itself where there is no home session to attach to.

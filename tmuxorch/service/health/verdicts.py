@@ -36,7 +36,8 @@ def sighting(agent: Agent, seen: Observation, verdict: Verdict) -> Sighting:
     """What a SHOW changes in the record."""
     from tmuxorch.adapters.store.records import Sighting
 
-    changes: dict[str, Any] = {"status": verdict.status}
+    asked = seen.question if verdict.status is Status.WAITING else None
+    changes: dict[str, Any] = {"status": verdict.status, "question": asked}
     if isinstance(seen.window, WindowSeen):
         changes |= {"place": seen.window.place, "last_activity_at": seen.window.activity_at}
     noted = verdict.status is not agent.status and {verdict.status, agent.status} & _NOTABLE

@@ -20,6 +20,7 @@ from tmuxorch.adapters.git.worktrees import find_admin_dir
 from tmuxorch.adapters.store import saves
 from tmuxorch.adapters.system import processes
 from tmuxorch.adapters.system.treewalk import walk
+from tmuxorch.core.progress import Phase
 from tmuxorch.errors import CannotSave, GitFailed, TmuxorchError
 from tmuxorch.model import EventKind
 from tmuxorch.service import places
@@ -137,7 +138,7 @@ def _save(ctx: Context, repo: Repo, agent: Agent, place: str, cap_bytes: int) ->
         ctx.narrate(f"FIFOs, sockets and devices are not saved, of {agent.task.name}: {what}")
     if work.stake.empty and not work.copied:
         return Taken(None, work, notes)
-    ctx.narrate(f"saving the work of {agent.task.name}")
+    ctx.enter(agent, Phase.SAVING)
     os.makedirs(place, mode=0o700, exist_ok=True)
     saved = salvage.save(repo, agent.task.id, agent.task.worktree, work, place, cap_bytes=cap_bytes)
     return Taken(saved, work, notes)

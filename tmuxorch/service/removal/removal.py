@@ -18,6 +18,7 @@ from tmuxorch.adapters.store.saves import read_manifest
 from tmuxorch.adapters.system import processes, procfs
 from tmuxorch.adapters.tmux.holding import is_held
 from tmuxorch.core.observation import Alive, Dead
+from tmuxorch.core.progress import Phase
 from tmuxorch.core.view import exit_of
 from tmuxorch.errors import (
     CannotSave,
@@ -181,7 +182,7 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
     does not answer now finds the pane without a process later, and closes it by itself.
     """
     refuse_unseen(ctx, agent)
-    ctx.narrate(f"ending {agent.task.name}")
+    ctx.enter(agent, Phase.ENDING)
     tmux = ctx.tmux(agent.run.socket)
     # Those of another machine or namespace were seen dead there, or we would have refused.
     roots = tuple(filter(procfs.is_here, recorded_processes(ctx, agent)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tmuxorch.errors import TmuxFailed
-from tmuxorch.service.workers import running
+from tmuxorch.service.workers.visibility import find_pane
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ def switch_or_take(ctx: Context, agent: Agent, *, read_only: bool = False) -> Ta
 
     None: it was switched. `NotRunning` if the agent has no window.
     """
-    pane = running.find_pane(ctx, agent).place.pane
+    pane = find_pane(ctx, agent).place.pane
     tmux = ctx.tmux(agent.run.socket)
     flag = ["-r"] if read_only else []
     if is_inside(ctx.environ, agent.run.socket):

@@ -14,12 +14,12 @@ from tmuxorch.adapters.system.run import Timeout, alongside, run
 from tmuxorch.config.profiles import TaskBy
 from tmuxorch.core import naming, view
 from tmuxorch.core.literal import pasteable
-from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed
+from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed, TmuxorchError
 from tmuxorch.model import Agent, AgentId, EventKind, Kind, Run, State, Status, Task
 from tmuxorch.service import places
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import removal
-from tmuxorch.service.workers import launch, running
+from tmuxorch.service.workers import launch, sending
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,19 +134,18 @@ def _make(
         if request.wait:
             agent = _settle(ctx, agent, fifo)
     if plan.profile is not None and plan.profile.task is TaskBy.PASTE and agent.task.text:
-        _hand_over(ctx, agent, plan.profile)
+        _hand_over(ctx, config, agent)
     return agent
 
 
-def _hand_over(ctx: Context, agent: Agent, profile: Profile) -> None:
-    """Type the task in once the agent takes input; never into a dialog it may be showing."""
-    ctx.narrate(f"waiting for {agent.task.name} to take its task")
-    if launch.wait_ready(ctx, agent, profile):
-        running.send(ctx, agent, agent.task.text)
-    else:
+def _hand_over(ctx: Context, config: Config, agent: Agent) -> None:
+    """Send the task once the agent takes input; never into a dialog it may be showing."""
+    try:
+        sending.send(ctx, config, agent, agent.task.text, sending.Manner(patient=True))
+    except TmuxorchError as e:
         task_file = rundir.task_file(ctx.run_dir(agent.task.id))
         ctx.narrate(
-            f"{agent.task.name} does not take input yet; when it does, send the task with: "
+            f"{e.message}\nits task was not handed over; when it takes input, send it with: "
             f"tmuxorch send {agent.task.name} - < {pasteable([task_file])}"
         )
 
@@ -170,7 +169,7 @@ def _settle(ctx: Context, agent: Agent, fifo: int) -> Agent:
 def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
     if "\0" in request.task or not _is_text(request.task):
         raise BadText("the task is not valid text (it holds a NUL or bytes that are not UTF-8)")
-    if len(request.task.encode()) > running.MAX_TEXT_BYTES:
+    if len(request.task.encode()) > sending.MAX_TEXT_BYTES:
         raise BadText(
             "the task is larger than the 1 MB that an agent is given; put it in a file of the "
             "repository and make reading that the task"

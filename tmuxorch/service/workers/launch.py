@@ -10,20 +10,16 @@ from tmuxorch import shim
 from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.system.machine import is_outside
 from tmuxorch.core import naming, view
-from tmuxorch.core.screen import read_status
 from tmuxorch.errors import StartFailed, TmuxFailed, TmuxNoServer
-from tmuxorch.model import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tmuxorch.config.profiles import Profile
     from tmuxorch.core.observation import Ended, Started
     from tmuxorch.model import Agent, Place
     from tmuxorch.service.context import Context
 
 START_TIMEOUT_S = 30.0
-READY_TIMEOUT_S = 30.0
 SETTLE_S = 0.3
 LAST_LINES = 15
 
@@ -116,22 +112,6 @@ def wait_settled(ctx: Context, agent: Agent, fifo: int) -> Ended | None:
         if ended is not None or left <= 0:
             return ended
         rundir.wait_poke(fifo, left)
-
-
-def wait_ready(ctx: Context, agent: Agent, profile: Profile) -> bool:
-    """Wait until the agent's screen shows that it takes input; False if it does not in time."""
-    if not profile.ready:
-        return True
-    tmux = ctx.tmux(agent.run.socket)
-    deadline = time.monotonic() + READY_TIMEOUT_S
-    while time.monotonic() < deadline:
-        pane = tmux.find_pane(agent.task.id)
-        if pane is None or rundir.read_exit(ctx.run_dir(agent.task.id)) is not None:
-            return False
-        if read_status(profile, tmux.capture(pane.place.pane).splitlines()) is Status.IDLE:
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def last_lines(ctx: Context, agent: Agent) -> str:

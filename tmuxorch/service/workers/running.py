@@ -1,4 +1,4 @@
-"""A worker's days: send it text, stop it, start it again."""
+"""A worker's days: stop it, start it again."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from tmuxorch import config as configuration
 from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.system import procfs
-from tmuxorch.adapters.tmux.holding import is_held
 from tmuxorch.config.profiles import TaskBy
 from tmuxorch.core import view
-from tmuxorch.core.literal import find_control
-from tmuxorch.core.observation import Alive, Ended
+from tmuxorch.core.observation import Ended
 from tmuxorch.core.restart import carry_flags
-from tmuxorch.errors import BadText, NotRunning, StartFailed, StateConflict
+from tmuxorch.errors import NotRunning, StartFailed, StateConflict
 from tmuxorch.model import EventKind, State, Status
 from tmuxorch.service.health import liveness
 from tmuxorch.service.removal import removal
@@ -23,62 +21,10 @@ from tmuxorch.service.workers import launch
 from tmuxorch.service.workers.visibility import refuse_unseen
 
 if TYPE_CHECKING:
-    from tmuxorch.adapters.tmux.server import Pane
     from tmuxorch.config import Config
     from tmuxorch.config.profiles import Profile
     from tmuxorch.model import Agent
     from tmuxorch.service.context import Context
-
-MAX_TEXT_BYTES = 1024 * 1024
-
-
-def find_pane(ctx: Context, agent: Agent) -> Pane:
-    """The agent's pane, wherever a person moved it; `NotRunning` if it has none."""
-    pane = ctx.tmux(agent.run.socket).find_pane(agent.task.id)
-    if pane is None:
-        raise NotRunning(
-            f"{agent.task.name} has no window; bring it back with `tmuxorch restart "
-            f"{agent.task.name}`"
-        )
-    if not is_held(pane, agent.run.shim, ctx.run_dir(agent.task.id)):
-        raise NotRunning(
-            f"another program was started in the pane of {agent.task.name}, which is yours now; "
-            f"`tmuxorch restart {agent.task.name}` gives the agent a new one"
-        )
-    return pane
-
-
-def send(ctx: Context, agent: Agent, text: str) -> None:
-    """Paste the text as one message and submit it once; nothing in it is changed."""
-    if not text:
-        raise BadText("the text is empty, so nothing was sent")
-    control = find_control(text)
-    if control is not None:
-        index, what = control
-        raise BadText(
-            f"the text holds {what} at character {index}, which a terminal would obey; "
-            "nothing was sent"
-        )
-    data = text.encode()
-    check_size(data)
-    pane = find_pane(ctx, agent)
-    if agent.run.process is None or not isinstance(
-        procfs.observe_process(agent.run.process), Alive
-    ):
-        raise NotRunning(
-            f"{agent.task.name} has ended, so nothing was sent; start it again with "
-            f"`tmuxorch restart {agent.task.name}`"
-        )
-    ctx.tmux(agent.run.socket).paste(pane.place.pane, data, buffer=f"tmuxorch-{agent.task.id}")
-
-
-def check_size(data: bytes) -> None:
-    """Refuse more than an agent is given at once."""
-    if len(data) > MAX_TEXT_BYTES:
-        raise BadText(
-            "the text is larger than the 1 MB that can be sent; put it in a file in the worktree "
-            "and send its name"
-        )
 
 
 def stop(ctx: Context, agent: Agent, *, grace_s: float) -> Agent:
@@ -144,6 +90,7 @@ def restart(ctx: Context, config: Config, agent: Agent, *, fresh: bool) -> Agent
         ended_at=None,
         reported=None,
         reported_at=None,
+        question=None,
         stopped=False,
         reason=None,
         restart_at=None,

@@ -1,4 +1,7 @@
-"""Whether an agent's processes can be seen from here: what cannot be seen cannot be ended."""
+"""Where an agent is: its pane, and whether its processes can be seen from here at all.
+
+What cannot be seen cannot be ended.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.system import procfs
+from tmuxorch.adapters.tmux.holding import is_held
 from tmuxorch.core.observation import Unknown, find_unknown
-from tmuxorch.errors import CannotSee
+from tmuxorch.errors import CannotSee, NotRunning
 from tmuxorch.model import EventKind
 
 if TYPE_CHECKING:
+    from tmuxorch.adapters.tmux.server import Pane
     from tmuxorch.model import Agent, ProcessId
     from tmuxorch.service.context import Context
 
@@ -76,3 +81,19 @@ def take_as_gone(ctx: Context, agent: Agent) -> Agent:
         ctx.store.record(agent, EventKind.TAKEN_AS_ENDED, _WORD)
         rundir.note_over(ctx.run_dir(agent.task.id), run=agent.run.number)
     return agent
+
+
+def find_pane(ctx: Context, agent: Agent) -> Pane:
+    """The agent's pane, wherever a person moved it; `NotRunning` if it has none."""
+    pane = ctx.tmux(agent.run.socket).find_pane(agent.task.id)
+    if pane is None:
+        raise NotRunning(
+            f"{agent.task.name} has no window; bring it back with `tmuxorch restart "
+            f"{agent.task.name}`"
+        )
+    if not is_held(pane, agent.run.shim, ctx.run_dir(agent.task.id)):
+        raise NotRunning(
+            f"another program was started in the pane of {agent.task.name}, which is yours now; "
+            f"`tmuxorch restart {agent.task.name}` gives the agent a new one"
+        )
+    return pane

@@ -1,32 +1,45 @@
-"""The main screen's parts and what it knows; what keys do is in `deeds` and `main`."""
+"""The screen people live in: the agents on the left, what is known of the selected one right.
+
+It shows, and hands on what comes in; what keys do is in the functions of `commands`.
+"""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field
+from inspect import isawaitable
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
-from textual.binding import ActiveBinding
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.message import Message
 from textual.screen import Screen
 
 from tmuxorch.core.literal import first_line, literal
-from tmuxorch.model import AgentId, State, Status
-from tmuxorch.tui import keys
-from tmuxorch.tui.board import count_statuses, lines_of, visible_rows
+from tmuxorch.model import AgentId, HistoryEntry
+from tmuxorch.tui import window_commands
+from tmuxorch.tui.command import Command, Need
+from tmuxorch.tui.commands import BY_NAME, COMMANDS, OFFERED, met_needs
 from tmuxorch.tui.jobs import JobDone, Jobs, JobStepped
-from tmuxorch.tui.lines import Plain, TextLine
-from tmuxorch.tui.snapshot import Changes, Focus, Look, Row, Snapshot, Tab
+from tmuxorch.tui.lines import TextLine
+from tmuxorch.tui.list_filter import ListFilter
+from tmuxorch.tui.list_lines import count_statuses
+from tmuxorch.tui.notices import Severity, end_notices
+from tmuxorch.tui.roster import Roster
+from tmuxorch.tui.snapshot import AgentRow, Changes, Focus, Panel, Snapshot, Tab
+from tmuxorch.tui.welcome import welcome_lines
 from tmuxorch.tui.widgets.agent_list import AgentList
 from tmuxorch.tui.widgets.bars import Headline, KeyBar, TabBar
 from tmuxorch.tui.widgets.text_view import TextView
 
 if TYPE_CHECKING:
+    from textual.widgets import Input
+
     from tmuxorch.tui.app import TmuxorchApp
+    from tmuxorch.tui.workplace import Workplace
 
 # Below so many columns the list stands above the view, not beside it.
 _BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]
@@ -48,23 +61,30 @@ class Counted(Message):
     changes: Changes
 
 
+@dataclass
+class Recent:
+    """What was done on this screen that a command may come back to, the newest message first."""
+
+    sent: list[str] = field(default_factory=list)
+    removed: list[HistoryEntry] = field(default_factory=list)
+
+
 class BoardScreen(Screen[None]):
-    """Shows the newest snapshot and look; keeps what the person chose."""
+    """Shows the newest snapshot and panel; keeps what the person chose."""
 
     HORIZONTAL_BREAKPOINTS = _BREAKPOINTS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(c.keys, f"command('{c.name}')", c.words, id=c.name) for c in COMMANDS
+    ]
 
     def __init__(self) -> None:
         super().__init__()
-        self.snapshot = Snapshot()
-        self.rows: list[Row] = []
-        self.selected: AgentId | None = None
+        self.roster = Roster()
+        self.recent = Recent()
+        self.filter = ListFilter(self)
         self.tab = Tab.SCREEN
-        self.everywhere = False
-        self.words = ""
-        self.marked: set[AgentId] = set()
-        self.steps: dict[AgentId, str] = {}
-        self.changes: dict[AgentId, Changes] = {}
         self._shown: tuple[AgentId | None, Tab] | None = None
+        self._met: frozenset[Need] = frozenset()
         self._open = False
 
     @property
@@ -74,6 +94,24 @@ class BoardScreen(Screen[None]):
     @property
     def jobs(self) -> Jobs:
         return self.orch.jobs
+
+    @property
+    def workplace(self) -> Workplace:
+        return self.orch.workplace
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        return COMMANDS
+
+    def open_card(self, row: AgentRow) -> None:
+        """Show what one that has ended left."""
+        from tmuxorch.tui.screens.triage import open_card
+
+        open_card(self, row)
+
+    @property
+    def view(self) -> TextView:
+        return self.query_one("#view", TextView)
 
     def compose(self) -> ComposeResult:
         yield Headline()
@@ -87,82 +125,83 @@ class BoardScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._open = True
-        self.everywhere = self.orch.setting.repo is None
-        self.query_one(AgentList).focus()
+        self.roster.everywhere = self.workplace.repo is None
+        self.focus_list()
         self.update()
         self.set_interval(1.0, self.update)
 
     def on_unmount(self) -> None:
         self._open = False
 
+    # -- what the person does ----------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether the key does anything here and now; the bottom line follows it."""
+        if action != "command":
+            return True
+        return BY_NAME[str(parameters[0])].needs in self._met
+
+    async def action_command(self, name: str) -> None:
+        done = BY_NAME[name].do(self)
+        if isawaitable(done):
+            await done
+
+    async def on_key_bar_pressed(self, message: KeyBar.Pressed) -> None:
+        await self.run_action(message.action)
+
+    def on_agent_list_pointed(self, message: AgentList.Pointed) -> None:
+        self.select(message.agent_id)
+        if message.twice:
+            window_commands.attach(self)
+
+    def on_tab_bar_chosen(self, message: TabBar.Chosen) -> None:
+        self.show_tab(Tab(message.name))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self.roster.words = event.value
+        self.update()
+
+    def on_input_submitted(self) -> None:
+        self.filter.close()
+
     # -- what comes in -----------------------------------------------------------------
 
     def on_arrived(self) -> None:
         if (snapshot := self.orch.snapshots.take()) is not None:
             self._take_snapshot(snapshot)
-        if (look := self.orch.looks.take()) is not None:
-            self._take_look(look)
+        if (panel := self.orch.panels.take()) is not None:
+            self._take_panel(panel)
 
     def _take_snapshot(self, snapshot: Snapshot) -> None:
-        before = {row.id: row for row in self.snapshot.rows}
-        first = not self.snapshot.loaded
-        self.snapshot = snapshot
-        alive = {row.id for row in snapshot.rows}
-        self.marked &= alive
-        self.changes = {k: v for k, v in self.changes.items() if k in alive}
+        before = self.roster.snapshot
+        self.roster.take(snapshot)
         self.orch.count(snapshot.rows)
         self.update()
-        if not first:
-            for row in snapshot.rows:
-                self._tell_end(before.get(row.id), row)
+        for notice in end_notices(before, snapshot, own=self.roster.doing):
+            self.say(notice.sentence, notice.severity)
 
-    def _tell_end(self, before: Row | None, row: Row) -> None:
-        """A sentence when an agent ended by itself."""
-        from tmuxorch.core.view import describe_exit
-
-        if before is None or not _ran(before) or _ran(row) or not row.ended:
-            return
-        if row.agent.run.stopped or row.id in self.steps:
-            return
-        if row.state is State.LOST:
-            self.say(f"{row.agent.task.name} is lost: its tmux server has gone", "warning")
-        elif row.status is Status.DONE:
-            self.say(f"{row.agent.task.name} has finished; Enter shows what it left")
-        elif row.status is Status.CRASHED:
-            self.say(f"{row.agent.task.name} crashed: {describe_exit(row.exit)}", "warning")
-
-    def _take_look(self, look: Look) -> None:
-        if look.changes is not None and self.changes.get(look.id) != look.changes:
-            self.changes[look.id] = look.changes
+    def _take_panel(self, panel: Panel) -> None:
+        if panel.changes is not None and self.roster.changes.get(panel.id) != panel.changes:
+            self.roster.changes[panel.id] = panel.changes
             self.update()
-        if (look.id, look.tab) == (self.selected, self.tab):
-            self._show(look.lines)
+        if (panel.id, panel.tab) == (self.roster.selected, self.tab):
+            self._show(panel.lines)
 
     def on_counted(self, message: Counted) -> None:
-        self.changes[message.agent_id] = message.changes
+        self.roster.changes[message.agent_id] = message.changes
         self.update()
-
-    def _show(self, lines: Sequence[TextLine]) -> None:
-        about = (self.selected, self.tab)
-        follow = self.tab in (Tab.SCREEN, Tab.TIMELINE)
-        self.query_one("#view", TextView).show(lines, follow=follow, fresh=about != self._shown)
-        self._shown = about
 
     def on_coloured(self) -> None:
         for view in self.app.screen.query(TextView):
             view.refresh()
 
     def on_job_stepped(self, message: JobStepped) -> None:
-        word = literal(message.step.split(" ")[0])
-        name = message.step.rpartition(" ")[2]
-        for row in self.snapshot.rows:
-            if row.id in message.ids and (len(message.ids) == 1 or row.agent.task.name == name):
-                self.steps[row.id] = word
+        self.roster.doing[message.agent_id] = message.phase
         self.update()
 
     def on_job_done(self, message: JobDone) -> None:
         for agent_id in message.ids:
-            self.steps.pop(agent_id, None)
+            self.roster.doing.pop(agent_id, None)
         if message.failure:
             self.say(message.failure, "error")
         elif message.then is not None:
@@ -171,68 +210,56 @@ class BoardScreen(Screen[None]):
 
     # -- what is shown -----------------------------------------------------------------
 
-    @property
-    def row(self) -> Row | None:
-        """The selected agent."""
-        return next((row for row in self.rows if row.id == self.selected), None)
-
-    @property
-    def chosen(self) -> list[Row]:
-        """The marked agents that are shown, or else the selected one."""
-        marked = [row for row in self.rows if row.id in self.marked]
-        if marked:
-            return marked
-        return [self.row] if self.row else []
-
     def select(self, agent_id: AgentId | None) -> None:
-        self.selected = agent_id
+        self.roster.selected = agent_id
         self.update()
+
+    def show_tab(self, tab: Tab) -> None:
+        self.tab = tab
+        self.update()
+
+    def focus_list(self) -> None:
+        self.query_one(AgentList).focus()
 
     def update(self) -> None:
         """Bring all parts up to date; each paints only what differs."""
         if not self._open:
             return
-        where = None if self.everywhere else self.orch.setting.repo
-        index = next((i for i, row in enumerate(self.rows) if row.id == self.selected), 0)
-        self.rows = visible_rows(self.snapshot.rows, repo=where, words=self.words)
-        ids = [row.id for row in self.rows]
-        if self.selected not in ids:
-            self.selected = ids[min(index, len(ids) - 1)] if ids else None
-        lines = lines_of(
-            self.rows,
-            now=time.time(),
-            marked=self.marked,
-            steps=self.steps,
-            changes=self.changes,
-            headings=self.everywhere,
-        )
-        self.query_one(AgentList).show(lines, self.selected)
-        self.orch.look_at(Focus(self.row, self.tab))
+        roster, repo = self.roster, self.workplace.repo
+        where = None if roster.everywhere else repo
+        roster.arrange(where)
+        self._met = met_needs(roster, in_repository=repo is not None)
+        self.query_one(AgentList).show(roster.lines(time.time()), roster.selected)
+        self.orch.look_at(Focus(roster.row, self.tab))
         self._update_bars(where)
-        if not self.rows:
-            self._show(self._welcome())
+        if not roster.rows:
+            self._show(welcome_lines(roster.snapshot, words=roster.words, repo=repo))
+
+    def _show(self, lines: Sequence[TextLine]) -> None:
+        about = (self.roster.selected, self.tab)
+        follow = self.tab in (Tab.SCREEN, Tab.TIMELINE)
+        self.view.show(lines, follow=follow, fresh=about != self._shown)
+        self._shown = about
 
     def _update_bars(self, where: str | None) -> None:
+        roster = self.roster
         place = os.path.basename(where) if where else "all repositories"
-        scope = [r for r in self.snapshot.rows if where is None or r.agent.task.repo == where]
+        scope = [r for r in roster.snapshot.rows if where is None or r.agent.task.repo == where]
         self.query_one(Headline).tell(
-            place if self.orch.setting.title == "tmuxorch" else self.orch.setting.title,
+            place if self.workplace.title == "tmuxorch" else self.workplace.title,
             count_statuses(scope),
-            self.snapshot.watcher,
-            self.snapshot.trouble,
-            len(self.marked),
+            roster.snapshot.watcher,
+            roster.snapshot.trouble,
+            len(roster.marked),
         )
-        row = self.row
+        row = roster.row
         about = f"{literal(row.agent.task.name)}  {first_line(row.agent.task.text)}" if row else ""
         self.query_one(TabBar).tell([tab.value for tab in Tab], self.tab, about)
         self._tell_keys()
 
     def _tell_keys(self) -> None:
-        bindings: dict[str, ActiveBinding] = {}
-        for active in self.active_bindings.values():
-            if active.binding.id:  # of several keys the first is the one to show
-                bindings.setdefault(active.binding.id, active)
-        offered = [bindings[name] for name in self.offered() if name in bindings]
+        force = self.bindings_in_force()
+        offered = [force[c.name] for c in OFFERED if c.name in force and c.is_timely(self)]
         self.query_one(KeyBar).tell(
             [
                 (self.app.get_key_display(b.binding), b.binding.description, b.binding.action)
@@ -241,43 +268,16 @@ class BoardScreen(Screen[None]):
             ]
         )
 
-    def offered(self) -> Sequence[str]:
-        """The names of the keys that the bottom line offers, if they work now."""
-        return keys.OFFERED
+    def bindings_in_force(self) -> dict[str, ActiveBinding]:
+        """By the names of the commands; of several keys the first, which is the one to show."""
+        found: dict[str, ActiveBinding] = {}
+        for active in self.active_bindings.values():
+            if active.binding.id:
+                found.setdefault(active.binding.id, active)
+        return found
 
-    def _welcome(self) -> list[TextLine]:
-        if not self.snapshot.loaded:
-            return [Plain("")]
-        if self.words:
-            return [Plain(f"no agent fits \u201c{self.words}\u201d; Esc shows all again", "label")]
-        hidden = len(self.snapshot.rows)
-        if hidden:
-            others = [Plain(f"a shows the {hidden} in other repositories", "label")]
-            return [Plain("No agents in this repository.", "strong"), Plain(""), *others]
-        if self.orch.setting.repo is None:
-            return [
-                Plain("No agents yet, and this is no git repository.", "strong"),
-                Plain(""),
-                Plain("q      quits; then start tmuxorch inside a repository"),
-                Plain("       or try `tmuxorch demo`: six scripted agents, nothing stays"),
-            ]
-        return [
-            Plain("No agents yet.", "strong"),
-            Plain(""),
-            Plain("n      gives one a task: it gets a branch, a worktree and a window of its own"),
-            Plain("?      shows all keys"),
-            Plain("q      quits; agents go on without this screen"),
-            Plain(""),
-            Plain("`tmuxorch demo` shows six scripted agents in a throw-away repository", "label"),
-        ]
-
-    def say(self, sentence: str, severity: Any = "information") -> None:
+    def say(self, sentence: str, severity: Severity = "information") -> None:
         """A sentence in the corner; errors stay longer."""
         shown = "\n".join(literal(line) for line in sentence.split("\n")[:12])
         timeout = 12 if severity == "error" else 6
         self.notify(shown, severity=severity, timeout=timeout, markup=False)
-
-
-def _ran(row: Row) -> bool:
-    """Whether it runs as far as anybody could say; an end is told once its manner is known."""
-    return row.state is State.RUNNING or row.status is Status.ENDED

@@ -1,47 +1,52 @@
-"""The help, made from the bindings that are in force."""
+"""The help, made from the commands and the keys that are in force."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from textual.app import App
+from textual.binding import Binding
 from textual.keys import _character_to_key
 
-from tmuxorch.tui import keys
+from tmuxorch.tui.command import Command, Group
 from tmuxorch.tui.lines import Fact, Plain, TextLine
 
-_GROUPS = (
-    ("Agents", ("attach", "new", "send", "stop", "restart", "remove", "undo", "rename", "merge")),
-    ("Looking", ("next_tab", "previous_tab", "scroll_down", "scroll_up", "diff", "why", "shell",
-                 "history", "sweep")),
-    ("The list", ("down", "up", "first", "last", "next_waiting", "mark", "mark_all", "filter",
-                  "clear", "everywhere")),
-    ("This screen", ("palette", "help", "quit")),
-)  # fmt: skip
 
-
-def help_lines(app: App[None], changed: Mapping[str, str]) -> list[TextLine]:
-    """Every key with what it does; `changed` are the keys that the config gives to actions."""
-    bindings = {binding.id: binding for binding in keys.BINDINGS if binding.id}
+def help_lines(
+    app: App[None], commands: Sequence[Command], changed: Mapping[str, str]
+) -> list[TextLine]:
+    """Every key with what it does; `changed` are the keys that the config gives to commands."""
     lines: list[TextLine] = []
-    for title, names in _GROUPS:
-        lines.append(Plain(title, "strong"))
-        for name in names:
-            binding = bindings[name]
-            pressed = changed.get(name, binding.key).split(",")
-            shown = [app.get_key_display(replace(binding, key=_spelled(key))) for key in pressed]
-            lines.append(Fact(" ".join(shown), binding.description, indent=14))
+    for group in Group:
+        listed = [command for command in commands if command.group is group]
+        lines.append(Plain(group.value, "strong"))
+        if group is Group.NUMBERS:
+            first, last = listed[0], listed[-1]
+            keys = " \u2026 ".join(_shown(app, command, changed) for command in (first, last))
+            lines.append(Fact(keys, first.help, indent=14))
+        else:
+            lines += [
+                Fact(_shown(app, command, changed), command.help, indent=14) for command in listed
+            ]
         lines.append(Plain(""))
+    many = [command.words for command in commands if command.many]
+    names = wrap(", ".join(sorted(command.name for command in commands)), 72)
     return [
         *lines,
-        Fact("1 \u2026 9", "the first nine agents", indent=14),
-        Plain(""),
-        Plain("With marked agents, send, stop, restart and remove mean all of them.", "label"),
+        Plain(f"With marked agents, {_listed(many)} mean all of them.", "label"),
         Plain("Other keys: [keys] in the configuration, by these names:", "label"),
-        *(Plain(f"  {line}", "label") for line in wrap(", ".join(sorted(bindings)), 72)),
+        *(Plain(f"  {line}", "label") for line in names),
     ]
+
+
+def _shown(app: App[None], command: Command, changed: Mapping[str, str]) -> str:
+    keys = changed.get(command.name, command.keys).split(",")
+    return " ".join(app.get_key_display(Binding(_spelled(key), "", "")) for key in keys)
+
+
+def _listed(words: list[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _spelled(key: str) -> str:

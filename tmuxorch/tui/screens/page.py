@@ -10,8 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from tmuxorch.tui.lines import Plain, TextLine
-from tmuxorch.tui.screens.ask import Title
-from tmuxorch.tui.widgets.bars import KeyBar
+from tmuxorch.tui.widgets.bars import KeyBar, Title
 from tmuxorch.tui.widgets.text_view import TextView
 
 

@@ -14,8 +14,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
 
 from tmuxorch.core.literal import is_plain_text
-from tmuxorch.tui.screens.ask import Title
-from tmuxorch.tui.widgets.bars import KeyBar
+from tmuxorch.tui.lines import Plain, TextLine, folded
+from tmuxorch.tui.screens.confirmation import WIDTH
+from tmuxorch.tui.widgets.bars import KeyBar, Title
+from tmuxorch.tui.widgets.text_view import TextView
 
 
 class Paper(TextArea):
@@ -62,23 +64,41 @@ class Paper(TextArea):
 
 
 class WriteMessage(ModalScreen[str]):
-    """A message to one agent or to many; "" when the person thought better of it."""
+    """A message to one agent or to many; "" when the person thought better of it.
+
+    After a `refusal` it says so, and holds the `draft` that was not taken.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", priority=True)]
 
-    def __init__(self, title: str, earlier: Sequence[str] = ()) -> None:
+    def __init__(
+        self, title: str, earlier: Sequence[str] = (), *, draft: str = "", refusal: str = ""
+    ) -> None:
         super().__init__()
         self.heading = title
         self._earlier = earlier
+        self._draft = draft
+        self._refusal = refusal
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Title(self.heading)
+            if self._refusal:
+                yield TextView(classes="facts")
             yield Paper(self._earlier)
             yield KeyBar()
 
     def on_mount(self) -> None:
-        self.query_one(Paper).focus()
+        if self._refusal:
+            facts = self.query_one(TextView)
+            lines: list[TextLine] = [Plain(line, "warn") for line in self._refusal.splitlines()]
+            lines = folded(lines, facts.size.width or WIDTH)
+            facts.styles.height = max(1, min(len(lines), self.app.size.height - 18))
+            facts.show(lines, fresh=True)
+        paper = self.query_one(Paper)
+        paper.text = self._draft
+        paper.move_cursor(paper.document.end)
+        paper.focus()
         self.query_one(KeyBar).tell(
             [("Enter", "send", "send"), ("^j", "new line", "line"), ("Esc", "leave", "leave")]
         )

@@ -15,8 +15,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tmuxorch.model import AgentId, Status
-from tmuxorch.tui.board import SIGNS, Heading, Line, ListLine
-from tmuxorch.tui.widgets.ink import ink, wash
+from tmuxorch.tui.list_lines import SIGNS, Heading, Line, ListLine
+from tmuxorch.tui.widgets.styles import ground_style, letter_style
 
 _WORD, _AGE = 8, 4
 _CHANGES, _AGENT = 11, 8
@@ -97,9 +97,9 @@ class AgentList(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         line = self._lines[index]
         if isinstance(line, Line) and line.id == self._selected:
-            base += wash(self, "selected")
+            base += ground_style(self, "selected")
         elif isinstance(line, Line) and line.status is Status.WAITING:
-            base += wash(self, "urgent")
+            base += ground_style(self, "urgent")
         parts = [Segment(text, base + style) for text, style in self._cells(line, width)]
         return Strip(parts).adjust_cell_length(width, base)
 
@@ -125,7 +125,7 @@ class AgentList(ScrollView, can_focus=True):
         return [*cells, (name, strong), *right]
 
     def _component(self, name: str) -> Style:
-        return ink(self, name)
+        return letter_style(self, name)
 
 
 def _fit(text: str, width: int) -> str:

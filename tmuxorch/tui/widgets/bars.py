@@ -15,9 +15,9 @@ from textual.widget import Widget
 
 from tmuxorch.core.literal import literal
 from tmuxorch.model import Status
-from tmuxorch.tui.board import SIGNS
+from tmuxorch.tui.list_lines import SIGNS
 from tmuxorch.tui.snapshot import WatcherSeen
-from tmuxorch.tui.widgets.ink import ink, wash
+from tmuxorch.tui.widgets.styles import ground_style, letter_style
 
 Part = tuple[str, str]
 # A key, words for it, and its action.
@@ -67,7 +67,15 @@ class Bar(Widget):
         return [Segment(text, base + self._component(name)) for text, name in parts]
 
     def _component(self, name: str) -> Style:
-        return ink(self, name) + wash(self, name)
+        return letter_style(self, name) + ground_style(self, name)
+
+
+class Title(Bar):
+    """The name of a dialog."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.show([(text, "title")])
 
 
 class Headline(Bar):

@@ -12,7 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tmuxorch.tui.lines import TextLine
-from tmuxorch.tui.widgets.ink import ink, wash
+from tmuxorch.tui.widgets.styles import ground_style, letter_style
 
 # Styles that colour the ground too; `ground|letters` puts other letters on it.
 _GROUNDS = ("added", "removed")
@@ -72,7 +72,7 @@ class TextView(ScrollView, can_focus=True):
         found = Style()
         ground, _, letters = style.rpartition("|")
         if ground:
-            found += wash(self, ground)
+            found += ground_style(self, ground)
         elif letters in _GROUNDS:
-            found += wash(self, letters)
-        return found + ink(self, letters) if letters else found
+            found += ground_style(self, letters)
+        return found + letter_style(self, letters) if letters else found
