@@ -91,8 +91,8 @@ class Reason(StrEnum):
     SWEPT = "swept"
 
 
-class Stage(StrEnum):
-    """How far somebody who makes or removes an agent has got, where it makes a difference."""
+class Milestone(StrEnum):
+    """What somebody who makes or removes an agent has reached, where it makes a difference."""
 
     BEGUN = ""
     BURIED = "buried"
@@ -262,18 +262,18 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The stage that an agent's owner has reached; of a restore also which entry it brings back."""
+    """How far an agent's owner has got; of a restore also which entry it brings back."""
 
-    stage: Stage = Stage.BEGUN
+    reached: Milestone = Milestone.BEGUN
     entry: AgentId | None = None
 
     def __str__(self) -> str:
-        return self.stage if self.entry is None else f"{self.stage}:{self.entry}"
+        return self.reached if self.entry is None else f"{self.reached}:{self.entry}"
 
     @classmethod
     def parse(cls, text: str) -> Step:
-        stage, colon, entry = text.partition(":")
-        return cls(Stage(stage), AgentId(entry) if colon else None)
+        reached, colon, entry = text.partition(":")
+        return cls(Milestone(reached), AgentId(entry) if colon else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tmuxorch.model import AgentId, Event, EventKind, Stage, Step
+from tmuxorch.model import AgentId, Event, EventKind, Milestone, Step
 
 
 @pytest.mark.parametrize(
     ("text", "step"),
     [
         ("", Step()),
-        ("buried", Step(Stage.BURIED)),
-        ("restoring:0123456789ab", Step(Stage.RESTORING, AgentId("0123456789ab"))),
+        ("buried", Step(Milestone.BURIED)),
+        ("restoring:0123456789ab", Step(Milestone.RESTORING, AgentId("0123456789ab"))),
     ],
 )
 def test_a_step_is_read_and_written_as_ever(text: str, step: Step) -> None:

@@ -14,9 +14,9 @@ from tmuxorch.cli.session import Session
 from tmuxorch.core.sizes import human_size
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.sweep import sweep
-from tmuxorch.service.sweep.sweep import Action, Orphan
+from tmuxorch.service.sweep.sweep import Disposal, Orphan
 
-ACTS = (Action.REMOVE, Action.SALVAGE)
+ACTS = (Disposal.REMOVE, Disposal.SALVAGE)
 
 
 @click.command("sweep")
@@ -55,7 +55,7 @@ def _apply(session: Session, found: list[Orphan], keep_days: int) -> tuple[list[
             done = sweep.apply(session.ctx, orphan, keep_days=keep_days)
         except TmuxorchError as error:
             failed = True
-            done = replace(orphan, action=Action.KEEP, reason=f"{orphan.reason}; {error.message}")
+            done = replace(orphan, action=Disposal.KEEP, reason=f"{orphan.reason}; {error.message}")
         after.append(done)
     return after, failed
 

@@ -254,9 +254,9 @@ def observe_orphans(ctx: Context, workplace: Workplace) -> list[Orphan]:
 
 
 def can_sweep(orphan: Orphan) -> bool:
-    from tmuxorch.service.sweep.sweep import Action
+    from tmuxorch.service.sweep.sweep import Disposal
 
-    return orphan.action in (Action.REMOVE, Action.SALVAGE) and not orphan.done
+    return orphan.action in (Disposal.REMOVE, Disposal.SALVAGE) and not orphan.done
 
 
 def sweep(ctx: Context, workplace: Workplace, orphans: Sequence[Orphan]) -> Outcome:

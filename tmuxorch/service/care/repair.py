@@ -23,7 +23,7 @@ from tmuxorch.errors import StoreDamaged, TmuxorchError
 from tmuxorch.model import Agent, EventKind, Run, State, Status
 from tmuxorch.service.care.repository_lock import mend
 from tmuxorch.service.sweep import git_remains, sweep
-from tmuxorch.service.sweep.orphan import Action, Look
+from tmuxorch.service.sweep.orphan import Disposal, Look
 from tmuxorch.service.sweep.worktrees import adopted
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def mend_repositories(ctx: Context) -> None:
     for root in look.repos:
         mend(ctx, root)
     for orphan in git_remains.observe(look):
-        if orphan.action is Action.REMOVE:
+        if orphan.action is Disposal.REMOVE:
             sweep.apply(ctx, orphan)
 
 

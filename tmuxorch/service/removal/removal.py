@@ -31,7 +31,7 @@ from tmuxorch.errors import (
     TmuxTimeout,
     sure,
 )
-from tmuxorch.model import EventKind, HistoryEntry, Reason, Stage, State, Status, Step
+from tmuxorch.model import EventKind, HistoryEntry, Milestone, Reason, State, Status, Step
 from tmuxorch.service import places
 from tmuxorch.service.care.insisting import insist
 from tmuxorch.service.care.repository_lock import mend, repo_lock
@@ -72,10 +72,10 @@ def remove(
     agent = _claim(ctx, agent, reason, keep_branch)
     ctx.checkpoint("remove:claimed")
     mend(ctx, agent.task.repo)
-    if agent.step.stage is Stage.RESTORING:
+    if agent.step.reached is Milestone.RESTORING:
         return _discard(ctx, agent, grace_s)
     taken = None
-    if agent.step.stage is not Stage.BURIED:
+    if agent.step.reached is not Milestone.BURIED:
         end(ctx, agent, grace_s)
         agent, taken = _bury(ctx, agent, cap_bytes)
     _clear_away(ctx, agent, taken, cap_bytes)

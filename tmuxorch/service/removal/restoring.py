@@ -17,7 +17,7 @@ from tmuxorch.errors import (
     NameTaken,
     NoRepository,
 )
-from tmuxorch.model import Agent, AgentId, EventKind, Run, Stage, State, Status, Step
+from tmuxorch.model import Agent, AgentId, EventKind, Milestone, Run, State, Status, Step
 from tmuxorch.service import places
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import legacy_saves, putting_back, removal
@@ -129,7 +129,7 @@ def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
         state=State.CREATING,
         status=Status.STARTING,
         owner=procfs.identify_self(),
-        step=Step(Stage.RESTORING, entry.task.id),
+        step=Step(Milestone.RESTORING, entry.task.id),
         keep_branch=is_there,
     )
     return _Plan(repo, commit, agent)

@@ -9,7 +9,7 @@ from tmuxorch.adapters.git import facade as git
 from tmuxorch.errors import TmuxorchError, sure
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.context import Context
-from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing
+from tmuxorch.service.sweep.orphan import Disposal, Look, Orphan, Thing
 
 if TYPE_CHECKING:
     from tmuxorch.adapters.store.past import LeftBranch
@@ -37,7 +37,7 @@ def observe(look: Look) -> Iterator[Orphan]:
             yield Orphan(
                 Thing.BRANCH,
                 f"{branches[branch].name} left it, and every commit on it is elsewhere too",
-                Action.REMOVE,
+                Disposal.REMOVE,
                 id=branch,
                 repo=root,
                 agent_id=branches[branch].agent_id,

@@ -21,7 +21,7 @@ from tmuxorch.service.care import left_locks, wreckage
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.care.wreckage import Remedy
 from tmuxorch.service.context import Context
-from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing, size_of
+from tmuxorch.service.sweep.orphan import Disposal, Look, Orphan, Thing, size_of
 
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
@@ -51,7 +51,7 @@ def _wrecks(ctx: Context, repo: Repo, agents: list[Agent]) -> Iterator[Orphan]:
         yield Orphan(
             Thing.FILE,
             f"{wreck.words}, {_ago(age_s)}",
-            Action.REMOVE if ours else Action.REPORT,
+            Disposal.REMOVE if ours else Disposal.REPORT,
             path=path,
             repo=repo.root,
             bytes=size_of(path),
@@ -75,7 +75,7 @@ def _locks(ctx: Context, repo: Repo, agents: list[Agent]) -> Iterator[Orphan]:
         yield Orphan(
             Thing.FILE,
             why,
-            Action.REMOVE if ours else Action.REPORT,
+            Disposal.REMOVE if ours else Disposal.REPORT,
             path=lock.path,
             repo=repo.root,
             bytes=0,
@@ -113,7 +113,7 @@ def _temporary_indexes(repo: Repo, agents: list[Agent]) -> Iterator[Orphan]:
                 yield Orphan(
                     Thing.FILE,
                     why,
-                    Action.REMOVE,
+                    Disposal.REMOVE,
                     path=path,
                     repo=repo.root,
                     bytes=size_of(path),

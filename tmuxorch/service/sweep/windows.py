@@ -12,7 +12,7 @@ from tmuxorch.core.literal import pasteable
 from tmuxorch.errors import TmuxNoServer, TmuxorchError, sure
 from tmuxorch.model import AgentId
 from tmuxorch.service.context import Context
-from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing
+from tmuxorch.service.sweep.orphan import Disposal, Look, Orphan, Thing
 
 
 def observe_windows(look: Look) -> Iterator[Orphan]:
@@ -41,7 +41,7 @@ def _window(look: Look, socket: str, pane: Pane) -> Orphan:
     return Orphan(
         Thing.WINDOW,
         reason,
-        Action.REPORT if live else Action.REMOVE,
+        Disposal.REPORT if live else Disposal.REMOVE,
         id=pane.place.window,
         command=command,
         socket=socket,
@@ -75,7 +75,7 @@ def observe_processes(look: Look) -> Iterator[Orphan]:
             Thing.PROCESS,
             f"{process_table.read_command(row)}: it was started for {row.marker}, "
             "and no worker has that",
-            Action.REPORT,
+            Disposal.REPORT,
             pid=row.pid,
             command=f"kill {row.pid}",
             agent_id=AgentId(row.marker),

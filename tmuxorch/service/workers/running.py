@@ -193,7 +193,7 @@ class _Start:
 
 
 def _plan(
-    ctx: Context, config: Config, agent: Agent, first: rundir.Launch | None, *, fresh: bool
+    ctx: Context, config: Config, agent: Agent, first: rundir.LaunchRecord | None, *, fresh: bool
 ) -> tuple[Agent, _Start]:
     """How to start the agent again, and the agent with the conversation it will have."""
     if agent.task.command:
@@ -226,4 +226,4 @@ def _plan(
 
 def _resume_is_built_in(config: Config, name: str) -> bool:
     """Whether the person changed at most how it is first started, not how it goes on."""
-    return config.sources.get(("agents", name, "resume")) is configuration.Source.BUILT_IN
+    return config.sources.get(("agents", name, "resume")) is configuration.Origin.BUILT_IN
