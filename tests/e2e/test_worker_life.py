@@ -23,6 +23,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
     "kind": str,
     "state": str,
     "status": str,
+    "question": (dict, type(None)),
     "branch": str,
     "base": str,
     "base_commit": str,

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import World, wait_for
 from tests.workshop import Look, Workshop, write
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import Agent, HistoryEntry
+from tmuxorch.service.landing import merging
+from tmuxorch.service.landing.merging import How
 
 # First on the PATH. Each call takes the next free number; those with the numbers in DYING_AT die
 # by themselves: before they did anything, at the first byte of a file that they would write
@@ -37,19 +41,21 @@ case " $DYING_AT " in *" $n "*)
 esac
 exec REAL_GIT "$@"
 """
+WHERE = re.compile(r"(-C|-c) \S+ |--(git-dir|work-tree)=\S+ ")
+Put = Callable[[str, str], None]
 HOWS = ("before", "writing", "after")
-SAMPLES = 5
+SAMPLES = 4
 
 
 class Dying:
-    """A git that dies when it is told to, for this process and its children."""
+    """A git that dies when it is told to, for all that is started with a certain environment."""
 
-    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        real = shutil.which("git")
+    def __init__(self, directory: Path, put: Put, plain: str) -> None:
+        real = shutil.which("git", path=plain)
         assert real is not None
         self.calls = directory / "calls"
-        self.monkeypatch = monkeypatch
-        self.plain = os.environ["PATH"]
+        self.put = put
+        self.plain = plain
         self.path = f"{directory / 'bin'}{os.pathsep}{self.plain}"
         write(directory / "bin" / "git", WRAPPER.replace("REAL_GIT", real)).chmod(0o755)
 
@@ -57,20 +63,20 @@ class Dying:
         """Count from 1 from now on; the calls with these numbers die."""
         shutil.rmtree(self.calls, ignore_errors=True)
         self.calls.mkdir()
-        self.monkeypatch.setenv("DYING_DIRECTORY", str(self.calls))
-        self.monkeypatch.setenv("DYING_HOW", how)
-        self.monkeypatch.setenv("DYING_AT", " ".join(map(str, at)))
-        self.monkeypatch.setenv("PATH", self.path)
+        self.put("DYING_DIRECTORY", str(self.calls))
+        self.put("DYING_HOW", how)
+        self.put("DYING_AT", " ".join(map(str, at)))
+        self.put("PATH", self.path)
 
     def end(self) -> int:
         """How many gits there were; none dies any more."""
-        self.monkeypatch.setenv("PATH", self.plain)
+        self.put("PATH", self.plain)
         return len(list(self.calls.iterdir()))
 
     def told(self) -> str:
         """What was called, for the message of a failure."""
         calls = sorted(self.calls.iterdir(), key=lambda path: int(path.name))
-        return "\n".join(f"{path.name}: {path.read_text()}" for path in calls)
+        return "\n".join(f"{p.name}: {WHERE.sub('', p.read_text())}" for p in calls)
 
 
 @pytest.fixture
@@ -82,13 +88,13 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
 
 @pytest.fixture
 def dying(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> Dying:
-    return Dying(shop.directory, monkeypatch)
+    return Dying(shop.directory, monkeypatch.setenv, os.environ["PATH"])
 
 
-def numbers(last: int, how: str) -> list[int]:
+def numbers(last: int, how: str, samples: int = SAMPLES) -> list[int]:
     if "TMUXORCH_ALL_GITS" in os.environ:
         return list(range(1, last + 1))
-    return sorted(random.Random(how).sample(range(1, last + 1), SAMPLES))
+    return sorted(random.Random(how).sample(range(1, last + 1), samples))
 
 
 def worker(shop: Workshop) -> tuple[Agent, Look]:
@@ -156,19 +162,26 @@ def test_a_removal_comes_to_its_end_whichever_git_dies(
         shop.remove(back)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("how", HOWS)
 def test_a_removal_of_no_work_leaves_no_branch_whichever_git_dies(
     shop: Workshop, dying: Dying, how: str
 ) -> None:
+    shop.sh(shop.repo, "branch", "another")
+    agent = shop.worker()
+    shop.sh(shop.repo, "pack-refs", "--all")
     dying.begin()
-    shop.remove(shop.worker())
+    shop.remove(agent)
     for n in numbers(dying.end(), how):
         agent = shop.worker()
+        shop.sh(shop.repo, "pack-refs", "--all")
         told = removed_under(shop, dying, agent, how, n)
         entry = shop.ctx.store.history_entry(agent.task.id)
         assert entry is not None, told
         assert not entry.branch_kept, told
         assert branches(shop) == set(), told
+        shop.sh(shop.repo, "branch", "-m", "another", f"another-{n}")
+        shop.sh(shop.repo, "branch", "-m", f"another-{n}", "another")
         assert_nothing_left(shop, told)
 
 
@@ -217,3 +230,86 @@ def test_a_restore_is_whole_or_nothing_whichever_gits_die(
         head = look.head.replace(f"heads/{back.task.branch}\n", f"heads/{entry.task.branch}\n")
         assert replace(look, head=head) == before, told
         remove_with_branch(shop, back, there)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("into", ["main", "integration"])
+@pytest.mark.parametrize("how", ["before", "writing"])
+def test_a_merge_is_done_once_whichever_git_dies(
+    shop: Workshop, dying: Dying, how: str, into: str
+) -> None:
+    """Into a branch that is checked out, and into one that is not."""
+
+    def merge(agent: Agent) -> None:
+        merging.merge(shop.ctx, agent, how=How.SQUASH, into=into, commit=True)
+
+    shop.sh(shop.repo, "branch", "integration")
+    first = shop.worker()
+    write(Path(first.task.worktree) / "first.txt")
+    dying.begin()
+    merge(first)
+    for n in numbers(dying.end(), how):
+        before = shop.commit(shop.repo, f"meanwhile-{n}.txt")
+        shop.sh(shop.repo, "update-ref", f"refs/heads/{into}", "HEAD")
+        agent = shop.worker()
+        write(Path(agent.task.worktree) / f"work-{n}.txt", "work\n")
+        dying.begin(how, n)
+        with suppress(TmuxorchError):
+            merge(agent)
+        dying.end()
+        told = f"git {n} of a merge died {how}\n{dying.told()}"
+        merge(agent)
+        assert shop.sh(shop.repo, "rev-list", "--count", f"{before}..{into}").strip() == "1", told
+        assert shop.sh(shop.repo, "show", f"{into}:work-{n}.txt") == "work\n", told
+        shop.remove(agent)
+        assert list((shop.repo / ".git").rglob("*.lock")) == [], told
+
+
+def run(world: World, dying: Dying, how: str, n: int, *args: str) -> tuple[bool, str]:
+    """Whether the command came to its end, and what happened."""
+    dying.begin(how, n)
+    done = world.run(*args, ok=False)
+    dying.end()
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode == 0, f"git {n} of {args} died {how}: {done.stderr}\n{dying.told()}"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("how", HOWS)
+def test_a_worker_is_made_or_nothing_whichever_git_dies(world: World, how: str) -> None:
+    dying = Dying(world.directory, world.environ.__setitem__, world.environ["PATH"])
+    new = ("new", "--no-wait", "-n", "a", "--", "sleep", "100000")
+    dying.begin()
+    world.run(*new)
+    for n in numbers(dying.end(), how, 1):
+        world.run("rm", "-y", "a")
+        made, told = run(world, dying, how, n, *new)
+        if not made:
+            assert world.json("ls") == [], told
+            assert world.json("history", "--reason", "create_failed") != [], told
+            world.assert_nothing_left()
+            world.run(*new)
+        assert [agent["state"] for agent in world.json("ls")] == ["running"], told
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("how", HOWS)
+def test_the_watcher_removes_what_holds_nothing_whichever_git_dies(world: World, how: str) -> None:
+    """In that pass or the next one, with no quarantine in between."""
+    dying = Dying(world.directory, world.environ.__setitem__, world.environ["PATH"])
+
+    def end_one() -> None:
+        made = world.new("--no-wait", "-n", "a", "--", "true")
+        wait_for(lambda: world.processes(made["id"]) == [], what="its end")
+
+    end_one()
+    dying.begin()
+    world.run("watch", "--once")
+    for n in numbers(dying.end(), how, 1):
+        assert world.json("ls") == []
+        end_one()
+        _, told = run(world, dying, how, n, "watch", "--once")
+        assert {agent["state"] for agent in world.json("ls")} <= {"exited"}, told
+        world.run("watch", "--once")
+        assert world.json("ls") == [], told
+        world.assert_nothing_left()

@@ -23,8 +23,5 @@ def test_a_random_load_under_kills_breaks_no_promise(tmp_path: Path, seed: int) 
         check=False,
         text=True,
     )
-    # A worker that stays quarantined has lost nothing: the soak tells it, and so does its person.
-    told = [line for line in done.stdout.splitlines() if line.startswith("violations: ")]
-    assert told, done.stdout + done.stderr
-    harmless = ("violations: 0", "violations: 1 (quarantined-for-ever 1)")
-    assert told[0].startswith(harmless), done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "violations: 0\n" in done.stdout, done.stdout + done.stderr

@@ -108,7 +108,9 @@ class Soak:
                 number += 1
                 life.end()
             except (Violation, subprocess.TimeoutExpired) as broken:
-                self._keep(f"seed-{seed}-round-{number}", broken, life)
+                self._judge(f"seed-{seed}-round-{number}", broken, life)
+            finally:
+                self.crashes += life.crashes
         except Exception:  # noqa: BLE001 -- the border: what the soak itself gets wrong ends it
             traceback.print_exc()
             _say(f"the soak itself failed in seed {seed} round {number}")
@@ -120,17 +122,20 @@ class Soak:
     def _round(self, life: Life) -> str:
         before = life.killer.counts.copy()
         self.rounds += 1
-        proven, freed, crashes = len(life.ledger.proven), life.freed, life.crashes
+        proven, freed = len(life.ledger.proven), life.freed
         try:
             return life.round()
         finally:
             self.kills += life.killer.counts - before
             self.proven += len(life.ledger.proven) - proven
             self.freed += life.freed - freed
-            self.crashes += life.crashes - crashes
 
-    def _keep(self, title: str, broken: Exception, life: Life) -> None:
+    def _judge(self, title: str, broken: Exception, life: Life) -> None:
+        """Keep what was broken by us; a world whose tmux broke it is given up."""
         violation = broken if isinstance(broken, Violation) else Violation([("hang", str(broken))])
+        if life.is_by_crash(violation):
+            _say(f"{title}: tmux crashed by itself: {violation.lines()[0][:WIDE]}")
+            return
         place = self.evidence.keep(
             title, violation, [*life.worked, "", *life.steps], life.world.directory
         )

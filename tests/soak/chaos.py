@@ -28,7 +28,7 @@ class Kind:
 
     name: str
     weight: float
-    commands: int = 20
+    commands: int = 36
     kills: bool = True
     full_disk: bool = False
     clock_step: bool = False
@@ -132,12 +132,12 @@ class Chaos:
                 self.killer.look_below(watcher, lambda: None)
 
     def _plan_kills(self, begun: float) -> None:
-        several = [("agent", 6), ("shim", 4), ("watcher", 3)]
+        several = [("agent", 10), ("shim", 7), ("watcher", 5)]
         planned = [kind for kind, most in several for _ in range(self.dice.randint(0, most))]
         if self.dice.random() < 0.12:
             planned.append("server")
         for kind in (kind for kind in planned if kind not in self.without):
-            self.killer.plan(kind, begun + self.dice.uniform(0, 2.0))
+            self.killer.plan(kind, begun + self.dice.uniform(0, 3.5))
 
     def _collect(self) -> subprocess.Popen[bytes]:
         """The person tidies up the repository meanwhile."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.rawtree import RawTree, differences, read_tree
+from tests.rawtree import GitPart, RawTree, differences, read_tree
 from tests.soak.world import World
 
 CHAT = b"chat"
@@ -17,13 +17,15 @@ CHAT = b"chat"
 class Known:
     """One agent's obligations; `tree` is None if nobody has looked at a quiet moment yet.
 
-    `said` are files that it inherited, beyond those that its own journal names; `is_loose`
-    means that a command was asked to commit its work, so that only the files must stay.
+    `on` is the ref that its HEAD was on then, "" if none. `said` are files that it inherited,
+    beyond those that its own journal names; `is_loose` means that a command was asked to commit
+    its work, so that only the files must stay.
     """
 
     id: str
     worktree: Path
     tree: RawTree | None = None
+    on: str = ""
     said: frozenset[str] = frozenset()
     is_loose: bool = False
 
@@ -66,7 +68,9 @@ class Ledger:
         if not known.worktree.is_dir():
             return
         tree = read_tree(known.worktree, self.world.persons, is_chat)
-        self.live[agent_id] = replace(known, tree=tree, is_loose=False)
+        asked = ("symbolic-ref", "-q", "HEAD")
+        on = self.world.git(*asked, cwd=known.worktree, ok=False).strip()
+        self.live[agent_id] = replace(known, tree=tree, on=on, is_loose=False)
 
     def loosen(self, name: str) -> None:
         """A command commits the work of this agent, or was killed when about to."""
@@ -103,6 +107,10 @@ class Ledger:
         if known.tree is not None:
             now = read_tree(known.worktree, self.world.persons, is_chat)
             before = replace(known.tree, own=None) if known.is_loose else known.tree
+            if before.own is not None and now.own is not None and self._is_taken(known, before.own):
+                detached = before.own.head.replace(b"branch ", b"detached ")
+                if now.own.head == detached:
+                    before = replace(before, own=replace(before.own, head=detached))
             yield from differences(before, now)
         for name in known.said | self.journal(known.id):
             path = known.worktree / "chat" / name
@@ -112,6 +120,17 @@ class Ledger:
                     yield f"{path} says {path.read_bytes()!r}"
             except OSError as error:
                 yield f"{path}: {error.strerror}"
+
+    def _is_taken(self, known: Known, own: GitPart) -> bool:
+        """Whether the branch that HEAD was on has moved, or is checked out by another copy."""
+        if not known.on:
+            return False
+        tip = self.world.git("rev-parse", "-q", "--verify", known.on, ok=False).strip()
+        if not tip or tip.encode() not in own.head:
+            return True
+        listed = self.world.git("worktree", "list", "--porcelain").split("\n\n")
+        others = (e for e in listed if not e.startswith(f"worktree {known.worktree}\n"))
+        return any(f"branch {known.on}" in entry.splitlines() for entry in others)
 
 
 def is_chat(name: bytes) -> bool:

@@ -21,6 +21,10 @@ from tests.soak.violations import Violation
 from tests.soak.world import AGENT, World, wait_until
 
 ALL_ROWS = "100000"
+# What a crash of tmux itself explains, when it happens where nothing should: no loss, no remains.
+BY_CRASH = frozenset(
+    {"new-failed", "restore-failed", "quiet-command-failed", "tmux-died", "tmux-hangs"}
+)
 SAMPLES = 2
 
 
@@ -34,6 +38,7 @@ class Life:
         self.worked: list[str] = []
         self.freed = 0
         self.crashes = 0
+        self._crashed = False
         self.dice = random.Random(world.seed)
         self._begun = time.monotonic()
         self.killer = Killer(world, self.dice, self.note)
@@ -49,6 +54,7 @@ class Life:
     def round(self) -> str:
         """Accidents, quiet, promises, a sample of restores, new work; what kind it was."""
         self.steps.clear()
+        self._crashed = False
         before = self.ledger.running()
         kind = self.chaos.choose()
         self.note(f"a round of kind {kind.name}")
@@ -105,7 +111,13 @@ class Life:
         for pid in reap():
             self.note(f"the tmux server (pid {pid}) crashed by itself")
             self.crashes += 1
+            self._crashed = True
             self.killer.server_died = True
+
+    def is_by_crash(self, violation: Violation) -> bool:
+        """Whether tmux crashed by itself in this round, and that explains all that is broken."""
+        self._reap()
+        return self._crashed and all(kind in BY_CRASH for kind, _ in violation.found)
 
     def _one_server(self) -> bool:
         """Whether at most the server on the socket is there, and none that is about to go."""

@@ -117,6 +117,8 @@ class Promises:
         for path in own.rglob("tmuxorch-*"):
             if "refs" not in path.parts and "logs" not in path.parts:
                 yield "left-temporary", str(path)
+        if (own / "packed-refs.new").exists():
+            yield "left-temporary", str(own / "packed-refs.new")
         used = {row["branch"] for row in rows}
         for base in ("main", "integration"):
             asked = ("for-each-ref", "--format=%(refname:short)", f"--merged={base}")

@@ -19,6 +19,7 @@ class Process:
     """One process at one moment; `agent` and `state` are what its environment says."""
 
     pid: int
+    parent: int
     started: int
     name: str
     command: str
@@ -64,6 +65,7 @@ def look(pid: int) -> Process | None:
     state, agent = (environ.get(key) for key in WANTED)
     return Process(
         pid,
+        int(fields[1]),
         int(fields[19]),
         os.fsdecode(name),
         os.fsdecode(command),
@@ -87,6 +89,13 @@ def children(pid: int) -> Iterator[int]:
                 for word in _read(parent, f"task/{task}/children").split():
                     yield int(word)
                     todo.append(int(word))
+
+
+def is_fork(pid: int) -> bool:
+    """Whether it still is what its parent is, and has executed nothing yet."""
+    found = look(pid)
+    above = look(found.parent) if found is not None else None
+    return found is not None and above is not None and found.command == above.command
 
 
 def kill(pid: int) -> str | None:

@@ -131,8 +131,8 @@ def test_d_says_what_is_at_stake_and_escape_keeps_it(stage: Stage) -> None:
         await stage.press("d")
         await stage.see("precious.txt")
         assert isinstance(stage.app.screen, Confirmation)
-        assert "it is running" in stage.painted
-        assert "saved first" in stage.painted
+        await stage.see("it is running")
+        await stage.see("saved first")
         await stage.press("escape")
         assert stage.on_board
 
@@ -188,7 +188,7 @@ def test_many_marked_are_removed_after_one_dialog_with_a_line_each(stage: Stage)
         await stage.press("space", "space", "d")
         await stage.see("Remove 2 agents?")
         await stage.see("precious.txt")
-        assert "b: running, no work at stake" in stage.painted
+        await stage.see("b: running, no work at stake")
         await stage.press("y")
         await stage.until(lambda: stage.names == ["c"])
 
@@ -270,7 +270,7 @@ def test_m_commits_what_is_left_and_merges_after_asking(stage: Stage) -> None:
         await stage.until(lambda: stage.selected == "a")
         await stage.press("m")
         await stage.see("precious.txt")
-        assert "committed to its branch first" in stage.painted
+        await stage.see("committed to its branch first")
         await stage.press("escape")
         assert not (stage.world.repo / "precious.txt").exists()
         await stage.press("m")

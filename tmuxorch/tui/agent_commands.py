@@ -1,6 +1,7 @@
 """Commands that make an agent or do something with one that is there.
 
-Each asks first where something could be lost, and then has it done by a job.
+Each asks first where something could be lost, and then has it done by a job. Dialogs are imported
+where they are opened: the first frame does not wait for them.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from typing import TYPE_CHECKING
 from tmuxorch.model import State
 from tmuxorch.tui import service_calls
 from tmuxorch.tui.lines import Plain, TextLine
-from tmuxorch.tui.screens.confirmation import Confirmation
-from tmuxorch.tui.stake_lines import merge_lines
 
 if TYPE_CHECKING:
     from tmuxorch.model import Agent
@@ -132,6 +131,8 @@ def stop(board: BoardScreen) -> None:
     rows = [row for row in board.roster.chosen if row.state is State.RUNNING]
     if not rows:
         return
+    from tmuxorch.tui.screens.confirmation import Confirmation
+
     names = ", ".join(row.agent.task.name for row in rows)
     facts = _cut_off(rows)
     facts.append(Plain("worktree, branch and files stay; R starts it again", "label"))
@@ -165,6 +166,8 @@ def restart(board: BoardScreen) -> None:
     if not live:
         _restart(board, rows)
         return
+    from tmuxorch.tui.screens.confirmation import Confirmation
+
     facts = _cut_off(live)
     facts.append(Plain("it begins again in its worktree; nothing there changes", "label"))
     board.app.push_screen(
@@ -203,13 +206,16 @@ def _rename(board: BoardScreen, agent: Agent, name: str | None) -> None:
         board.jobs.start(
             "renaming",
             lambda ctx: service_calls.rename(ctx, agent, name),
-            then=lambda renamed: board.say(f"{agent.task.name} is now {renamed.name}"),
+            then=lambda renamed: board.say(f"{agent.task.name} is now {renamed.task.name}"),
         )
 
 
 def merge(board: BoardScreen) -> None:
     if (row := board.roster.row) is None:
         return
+    from tmuxorch.tui.screens.confirmation import Confirmation
+    from tmuxorch.tui.stake_lines import merge_lines
+
     agent = row.agent
     question = Confirmation(
         f"Merge {agent.task.name} into {agent.task.base}?", None, yes="merge", no="leave"

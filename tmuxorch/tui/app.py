@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
@@ -24,7 +24,7 @@ from tmuxorch.tui.command import Group
 from tmuxorch.tui.commands import BY_NAME
 from tmuxorch.tui.hangup import ending_with_terminal
 from tmuxorch.tui.highlight import Highlighter
-from tmuxorch.tui.jobs import Jobs, Progress, Work
+from tmuxorch.tui.jobs import Jobs, Progress
 from tmuxorch.tui.mailbox import Mailbox
 from tmuxorch.tui.output_filter import OutputFilter
 from tmuxorch.tui.screens.board import Arrived, BoardScreen, Coloured, Counted
@@ -53,7 +53,9 @@ class TmuxorchApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = []
     ENABLE_COMMAND_PALETTE = True
 
-    def __init__(self, workplace: Workplace, prepare: Work | None = None) -> None:
+    def __init__(
+        self, workplace: Workplace, prepare: Callable[[Context], object] | None = None
+    ) -> None:
         super().__init__()
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
@@ -194,7 +196,7 @@ class TmuxorchApp(App[None]):
                 )
 
 
-def run(workplace: Workplace, prepare: Work | None = None) -> int:
+def run(workplace: Workplace, prepare: Callable[[Context], object] | None = None) -> int:
     """Show the screen until the person quits; agents go on.
 
     `prepare` is done beside it, after the first frame.

@@ -9,21 +9,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.message import Message
 
-from tmuxorch.core.progress import Phase
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import AgentId
 
 if TYPE_CHECKING:
+    from tmuxorch.core.progress import Phase
     from tmuxorch.service.context import Context
 
-Work = Callable[["Context"], Any]
-
-
-Progress = Callable[[AgentId, Phase], None]
+T = TypeVar("T")
+Progress = Callable[[AgentId, "Phase"], None]
 
 
 @dataclass
@@ -41,7 +39,7 @@ class JobDone(Message):
     ids: Sequence[AgentId]
     result: Any
     failure: str
-    then: Callable[[Any], None] | None
+    then: Callable[[Any], object] | None
 
 
 class Jobs:
@@ -59,10 +57,10 @@ class Jobs:
     def start(
         self,
         about: str,
-        work: Work,
+        work: Callable[[Context], T],
         *,
         ids: Sequence[AgentId] = (),
-        then: Callable[[Any], None] | None = None,
+        then: Callable[[T], object] | None = None,
     ) -> None:
         """Do `work` elsewhere; `about` says what it is if somebody has to wait for it."""
         thread = threading.Thread(target=self._run, args=(work, tuple(ids), then), name=about)
@@ -77,9 +75,13 @@ class Jobs:
                 thread.join()
 
     def _run(
-        self, work: Work, ids: tuple[AgentId, ...], then: Callable[[Any], None] | None
+        self,
+        work: Callable[[Context], T],
+        ids: tuple[AgentId, ...],
+        then: Callable[[T], object] | None,
     ) -> None:
-        result, failure = None, ""
+        result: T | None = None
+        failure = ""
         try:
             ctx = self._open_context(lambda agent_id, phase: self._step(ids, agent_id, phase))
             try:

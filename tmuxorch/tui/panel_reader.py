@@ -106,6 +106,8 @@ class PanelReader(threading.Thread):
         if row.state in (State.LOST, State.QUARANTINED):
             return panels.saved_screen_of(ctx, row)
         pane = self._find_pane(row)
+        if isinstance(pane, Unknown):
+            return panels.saved_screen_of(ctx, row) if row.ended else [Plain(pane.why, "warn")]
         if pane is not None:
             with suppress(TmuxFailed):
                 shown = self._servers.capture(row.agent.run.socket, pane, colours=True)
@@ -114,13 +116,16 @@ class PanelReader(threading.Thread):
         self._pane = None
         return panels.saved_screen_of(ctx, row)
 
-    def _find_pane(self, row: AgentRow) -> PaneId | None:
+    def _find_pane(self, row: AgentRow) -> PaneId | Unknown | None:
         """By its marker, so that a pane id of an earlier server is never taken for it."""
         now = time.monotonic()
         if self._pane and self._pane[0] == row.id and now - self._pane[2] < PANE_S:
             return self._pane[1]
         answer = self._servers.ask(row.agent.run.socket, [row.id])
-        found = [] if isinstance(answer, Unknown) else answer.panes.get(row.id, [])
+        if isinstance(answer, Unknown):
+            self._pane = None
+            return answer
+        found = answer.panes.get(row.id, [])
         pane = found[0].place.pane if found else None
         self._pane = (row.id, pane, now)
         return pane

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from tmuxorch.model import State
 from tmuxorch.tui import service_calls
-from tmuxorch.tui.screens.confirmation import Confirmation
-from tmuxorch.tui.stake_lines import removal_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +21,9 @@ def remove(board: BoardScreen) -> None:
     rows = [row for row in board.roster.chosen if row.state is not State.REMOVING]
     if not rows:
         return
+    from tmuxorch.tui.screens.confirmation import Confirmation
+    from tmuxorch.tui.stake_lines import removal_lines
+
     one = rows[0].agent.task.name if len(rows) == 1 else f"{len(rows)} agents"
     question = Confirmation(f"Remove {one}?", None, yes="remove")
     board.app.push_screen(question, lambda yes: _remove(board, rows) if yes else None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tmuxorch.tui.screens.page import Page
 from tmuxorch.tui.snapshot import Tab
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ def open_timeline(board: BoardScreen) -> None:
 def _open_page(
     board: BoardScreen, title: str, look: Callable[[Context], Sequence[TextLine]]
 ) -> None:
+    from tmuxorch.tui.screens.page import Page
+
     page = Page(title)
     board.app.push_screen(page)
     board.jobs.start(title, look, then=page.learn)
@@ -55,6 +56,7 @@ def _open_page(
 
 def open_help(board: BoardScreen) -> None:
     from tmuxorch.tui.screens.help import help_lines
+    from tmuxorch.tui.screens.page import Page
 
     board.app.push_screen(
         Page("Keys", help_lines(board.app, board.commands, board.workplace.keys or {}))

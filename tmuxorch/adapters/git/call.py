@@ -123,6 +123,12 @@ def _environment() -> dict[str, str]:
     }
 
 
+def failure(done: Completed, words: str) -> GitFailed:
+    """The error for a git that failed, or that was killed, for a person to read as `words`."""
+    said = done.stderr.decode(errors="replace")
+    return (GitKilled if done.returncode < 0 else GitFailed)(words, stderr=said)
+
+
 def describe_end(done: Completed) -> str:
     """Why it failed: what it said, or what killed it."""
     if done.returncode < 0:

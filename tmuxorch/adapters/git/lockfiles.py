@@ -65,6 +65,29 @@ def is_there(lock: LockFile) -> bool:
     return lock in look_at(lock.path)
 
 
+def drop_unfinished_refs(repo: Repo) -> str | None:
+    """Delete a `packed-refs.new` that nobody is writing; its path, None if there is none.
+
+    git writes it under `packed-refs.lock`, which is not a part of it: one that was killed leaves
+    both, and with the lock gone every deletion of a ref fails on what is left. Whoever has the
+    lock knows that it is nobody's.
+    """
+    path = f"{repo.common_dir}/packed-refs"
+    if not os.path.lexists(f"{path}.new"):
+        return None
+    try:
+        os.close(os.open(f"{path}{LOCK}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    except OSError:
+        return None
+    try:
+        os.unlink(f"{path}.new")
+    except FileNotFoundError:
+        return None
+    finally:
+        os.unlink(f"{path}{LOCK}")
+    return f"{path}.new"
+
+
 def describe_lock(said: str) -> str:
     """Of the lock that git complains about: how old it is, and what a person can do."""
     for path in re.findall(r"'([^']+\.lock)'", said):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tmuxorch.adapters.git.branches import branch_commit
-from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, git, last_words
+from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, describe_end, failure, git, last_words
 from tmuxorch.adapters.git.checkout import Checkout
 from tmuxorch.adapters.git.location import Repo, read_line
 from tmuxorch.adapters.git.worktrees import Worktree, find_admin_dir, list_worktrees
@@ -111,8 +111,10 @@ def commit_tree(
     asked = (*options, "commit-tree", *(["-S"] if sign else []), *named, tree)
     try:
         return git(repo.root, *asked, stdin=message, env=env).stdout.decode().strip()
-    except GitFailed as failure:
-        raise GitFailed(_why_no_commit(failure.stderr), stderr=failure.stderr) from None
+    except GitKilled:
+        raise
+    except GitFailed as refused:
+        raise GitFailed(_why_no_commit(refused.stderr), stderr=refused.stderr) from None
 
 
 def _why_no_commit(said: str) -> str:
@@ -187,7 +189,8 @@ def commit_everything(checkout: Checkout, message: str) -> None:
         done = call_git(checkout.top, asked, env=env, timeout_s=CHECKOUT_S, stdin=stdin)
     if done.returncode:
         said = done.stderr.decode(errors="replace")
-        raise GitFailed(f"{_why_no_commit(said)}; the files are as they were", stderr=said)
+        why = describe_end(done) if done.returncode < 0 else _why_no_commit(said)
+        raise failure(done, f"{why}; the files are as they were")
 
 
 def observe_checkouts(repo: Repo, branch: str) -> tuple[Worktree, ...]:
@@ -241,8 +244,8 @@ def forward_checkout(checkout: str, branch: str, new: str) -> None:
             f"{shown}; commit or move them first",
             stderr=said,
         )
-    raise GitFailed(
+    raise failure(
+        done,
         f"{branch} is checked out in {checkout} and could not be brought forward there: "
-        f"{last_words(said)}",
-        stderr=said,
+        f"{describe_end(done)}",
     )

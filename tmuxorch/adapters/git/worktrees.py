@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tmuxorch.adapters.git.admin import REFTABLE_HEAD, canonical, drop, list_admins, read_start
-from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, describe_end, git, last_words
+from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, describe_end, failure, git, last_words
 from tmuxorch.adapters.git.deletion import delete_directory
 from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.lockfiles import describe_lock
-from tmuxorch.errors import GitFailed, GitKilled
+from tmuxorch.errors import GitFailed
 
 # git's own word for a worktree that it was killed in the middle of making.
 HALF_MADE = "initializing"
@@ -138,10 +138,9 @@ def add_worktree(
     done = call_git(repo.root, arguments, env=marker, timeout_s=CHECKOUT_S, on_output=on_output)
     if done.returncode == 0:
         return
-    said = (done.stderr or done.stdout).decode(errors="replace")
     if done.returncode < 0:
-        why = describe_end(done)
-        raise GitKilled(f"the worktree {path} could not be made: {why}", stderr=said)
+        raise failure(done, f"the worktree {path} could not be made: {describe_end(done)}")
+    said = (done.stderr or done.stdout).decode(errors="replace")
     admin = _admin_of(repo, reason)
     if admin and _is_complete(admin, path):
         what = "was made, but the repository's post-checkout hook failed"

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING
 from tmuxorch.adapters.git import at_work
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.call import CHECKOUT_S
-from tmuxorch.adapters.git.lockfiles import LockFile, is_there, list_locks, locks_in, look_at
+from tmuxorch.adapters.git.lockfiles import (
+    LockFile,
+    drop_unfinished_refs,
+    is_there,
+    list_locks,
+    locks_in,
+    look_at,
+)
 from tmuxorch.adapters.system.locks import Cut
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import TmuxorchError
@@ -45,14 +52,13 @@ def mend(ctx: Context, repo: Repo, agents: Sequence[Agent], cut: Cut | None) -> 
     if cut is not None:
         _end_gits_of(cut)
         locks += [lock for lock in list_locks(repo) if was_made_by(lock, cut) and lock not in locks]
-    if not locks:
-        return True
-    left = _clear_once_old(locks, places_of(repo, agents))
+    left = _clear_once_old(locks, places_of(repo, agents)) if locks else []
     for lock in locks:
         if lock not in left and not is_there(lock):
-            ctx.store.note(
-                EventKind.LOCK_CLEARED.of(lock.path), "a git of ours was killed and left it"
-            )
+            why = "a git of ours was killed and left it"
+            ctx.store.note(EventKind.LOCK_CLEARED.of(lock.path), why)
+    if dropped := drop_unfinished_refs(repo):
+        ctx.store.note(EventKind.LOCK_CLEARED.of(dropped), "a git that was killed left it")
     return not left
 
 

@@ -14,7 +14,7 @@ from tmuxorch.adapters.git.checkout import head_of
 from tmuxorch.core.literal import literal
 from tmuxorch.core.observation import Unknown
 from tmuxorch.core.stake import describe
-from tmuxorch.errors import CannotMerge, GitFailed, MergeConflict, WorkAtStake
+from tmuxorch.errors import CannotMerge, GitFailed, GitKilled, MergeConflict, WorkAtStake
 from tmuxorch.model import EventKind, State
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal.work import observe_stake
@@ -285,6 +285,8 @@ def _advance(ctx: Context, repo: Repo, done: Merged) -> None:
             merges.move_branch(repo, done.base, done.after, expected=done.before, why=why)
         else:
             merges.forward_checkout(checkout, done.base, done.after)
+    except GitKilled as failure:
+        raise GitKilled(f"{done.agent.task.name} was not merged: {failure.message}") from failure
     except GitFailed as failure:
         raise CannotMerge(f"{done.agent.task.name} was not merged: {failure.message}") from failure
     if git.branch_commit(repo, done.base) != done.after:

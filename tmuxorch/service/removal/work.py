@@ -75,7 +75,7 @@ def observe_stake(agent: Agent) -> StakeFact:
     try:
         repo = git.find_repo(agent.task.repo)
     except NoRepository:
-        return Unknown(f"its repository {agent.task.repo} is gone")
+        return Unknown(f"its repository {agent.task.repo} is not there")
     try:
         strangers = tuple(str(member) for member in _strangers(agent))
         return replace(observe_work(repo, agent.task).stake, processes=strangers)

@@ -27,7 +27,6 @@ from tmuxorch.tui.jobs import JobDone, Jobs, JobStepped
 from tmuxorch.tui.lines import TextLine
 from tmuxorch.tui.list_filter import ListFilter
 from tmuxorch.tui.list_lines import count_statuses
-from tmuxorch.tui.notices import Severity, end_notices
 from tmuxorch.tui.roster import Roster
 from tmuxorch.tui.snapshot import AgentRow, Changes, Focus, Panel, Snapshot, Tab
 from tmuxorch.tui.welcome import welcome_lines
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from textual.widgets import Input
 
     from tmuxorch.tui.app import TmuxorchApp
+    from tmuxorch.tui.notices import Severity
     from tmuxorch.tui.workplace import Workplace
 
 # Below so many columns the list stands above the view, not beside it.
@@ -173,6 +173,8 @@ class BoardScreen(Screen[None]):
             self._take_panel(panel)
 
     def _take_snapshot(self, snapshot: Snapshot) -> None:
+        from tmuxorch.tui.notices import end_notices
+
         before = self.roster.snapshot
         self.roster.take(snapshot)
         self.orch.count(snapshot.rows)
