@@ -19,7 +19,6 @@ from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health.loop import GRACE_S, Deed, Health
 from tmuxorch.service.health.panes import Answer, Servers
 from tmuxorch.service.removal import removal
-from tmuxorch.service.settings import Settings
 
 SLEEP = ("--", "sleep", "1000")
 
@@ -39,8 +38,6 @@ def health_of(
     world: World, *, clock: Callable[[], float] = time.time
 ) -> Iterator[tuple[Health, Context, list[Deed]]]:
     told: list[Deed] = []
-    said: list[str] = []
-    settings = Settings(str(world.home / "config.toml"), trusted=lambda _: False, tell=said.append)
 
     def opened() -> Context:
         ctx = open_context(world.environ, socket=world.socket)
@@ -48,7 +45,7 @@ def health_of(
         return ctx
 
     ctx = opened()
-    health = Health(ctx, settings, open_context=opened, tell=told.append, on_bug=raise_bug)
+    health = Health(ctx, open_context=opened, tell=told.append, on_bug=raise_bug)
     try:
         yield health, ctx, told
     finally:

@@ -31,7 +31,7 @@ from tmuxorch.core.observation import (
     WindowFact,
     WindowSeen,
 )
-from tmuxorch.core.reconcile import DESTRUCTIVE, Action, Policy, Verdict, decide
+from tmuxorch.core.reconcile import Action, Policy, Verdict, decide
 from tmuxorch.core.stake import Stake, StakeFact
 from tmuxorch.model import Agent, DeadPolicy, Exit, Kind, Reason, State, Status
 
@@ -308,6 +308,9 @@ def test_over_every_combination_nothing_is_done_in_ignorance_or_to_the_living() 
                 check(who, seen, verdict)
                 count += 1
     assert count > 100_000
+
+
+DESTRUCTIVE = {Action.END, Action.LOSE, Action.CLOSE, Action.RESTART, Action.REMOVE}
 
 
 def check(who: Agent, seen: Observation, verdict: Verdict) -> None:

@@ -50,9 +50,6 @@ class Action(StrEnum):
     REMOVE = "remove"
 
 
-DESTRUCTIVE = frozenset({Action.END, Action.LOSE, Action.CLOSE, Action.RESTART, Action.REMOVE})
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """An action with what it needs, and the facts that justify it."""

@@ -73,20 +73,8 @@ def survey(
     index = index or observe_index(checkout, commit)
     blobs = observe_blobs(checkout, commit, index)
     usual, made_ns = _usual(checkout.top)
-    modes = _modes(usual)
     seen = _Seen()
-    times: dict[str, int] = {}
-    for found in walk(checkout.top):
-        path, facts, _ = found
-        times[path] = facts.st_ctime_ns
-        blob = blobs.get(path)
-        if blob is not None and modes.get(blob.mode) == facts.st_mode:
-            as_noted = _is_as_noted(facts, index.entries.get(path), blob, index.at_ns)
-            (seen.same if as_noted else seen.doubted).append(found)
-        elif stat.S_ISDIR(facts.st_mode):
-            _sort_directory(seen, found, usual)
-        elif path != ".git" or not stat.S_ISREG(facts.st_mode):
-            _sort_file(seen, found, known=blob is not None)
+    times = _walk(checkout.top, seen, blobs, index, usual)
     doubted = seen.doubted
     converting = _observe_converting(checkout, seen, index)
     if converting:
@@ -135,6 +123,26 @@ class _Seen:
     nested: set[str] = field(default_factory=set)
     special: list[str] = field(default_factory=list)
     sealed: list[str] = field(default_factory=list)
+
+
+def _walk(
+    top: str, seen: _Seen, blobs: Mapping[str, IndexEntry], index: Index, usual: int
+) -> dict[str, int]:
+    """Sort everything below the directory into `seen`; the times at which each was changed."""
+    modes = _modes(usual)
+    times: dict[str, int] = {}
+    for found in walk(top):
+        path, facts, _ = found
+        times[path] = facts.st_ctime_ns
+        blob = blobs.get(path)
+        if blob is not None and modes.get(blob.mode) == facts.st_mode:
+            as_noted = _is_as_noted(facts, index.entries.get(path), blob, index.at_ns)
+            (seen.same if as_noted else seen.doubted).append(found)
+        elif stat.S_ISDIR(facts.st_mode):
+            _sort_directory(seen, found, usual)
+        elif path != ".git" or not stat.S_ISREG(facts.st_mode):
+            _sort_file(seen, found, known=blob is not None)
+    return times
 
 
 def _sort_directory(seen: _Seen, found: Found, usual: int) -> None:

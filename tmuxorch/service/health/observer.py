@@ -6,6 +6,7 @@ What needs a second look, or the time since the first, is remembered here betwee
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.system import procfs
@@ -24,7 +25,6 @@ from tmuxorch.model import Agent, AgentId, State
 from tmuxorch.service.health import liveness
 from tmuxorch.service.health.panes import Answer, Servers
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

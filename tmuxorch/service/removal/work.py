@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.checkout import Checkout, head_of, is_usable, leads_to
@@ -19,7 +20,7 @@ from tmuxorch.adapters.git.index_file import Index
 from tmuxorch.adapters.git.inner import Inner, observe_inner
 from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.settings import has_settings
-from tmuxorch.adapters.git.status import IGNORED, UNTRACKED, Status, observe_status
+from tmuxorch.adapters.git.status import IGNORED, UNTRACKED, TreeStatus, observe_status
 from tmuxorch.adapters.git.survey import SUBMODULE, Survey, is_same, survey
 from tmuxorch.adapters.git.threatened import observe_named, observe_threatened
 from tmuxorch.adapters.git.worktrees import find_admin_dir
@@ -30,7 +31,6 @@ from tmuxorch.core.stake import Commit, Nested, Stake, StakeFact
 from tmuxorch.errors import NoRepository, TmuxorchError
 from tmuxorch.service import places
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.system.processes import Member
     from tmuxorch.model import Agent
@@ -162,9 +162,9 @@ def _files(
     """The raw look, and the same in git's categories; whatever git overlooks is added."""
     checkout = Checkout(top, own or repo.common_dir)
     indexed = own is not None and os.path.exists(f"{own}/index")
-    status = Status(head, None, ())
+    status = TreeStatus(head, None, ())
     if indexed:
-        answers: list[Status] = []
+        answers: list[TreeStatus] = []
         with alongside(lambda: answers.append(observe_status(checkout, ignored=True))):
             found = survey(checkout, head)
         (status,) = answers

@@ -10,6 +10,7 @@ import re
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.system import procfs
 from tmuxorch.core.evidence import Source
@@ -23,7 +24,6 @@ from tmuxorch.service.health.activity import profile_of
 from tmuxorch.service.health.explaining import judge_now
 from tmuxorch.service.workers.visibility import find_pane
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
