@@ -280,7 +280,9 @@ class Step:
 class Agent:
     """A task, its run, and where it stands: one row of the store.
 
-    `owner` is who is creating or removing it, `step` how far they got; `deaths` are the recent
+    `admin` is where git keeps what belongs to the worktree (HEAD, index, logs), None if that
+    was not recorded; `owner` is who is creating or removing it, `step` how far they got;
+    `deaths` are the recent
     ends of a persistent agent, `restart_at` when it is to be started again (never, if None).
     `damage` is no column: it says what of the row could not be read, and then nothing but
     showing follows from the rest.
@@ -296,6 +298,7 @@ class Agent:
     keep_branch: bool = False
     deaths: tuple[float, ...] = ()
     restart_at: float | None = None
+    admin: str | None = None
     damage: str = ""
 
 

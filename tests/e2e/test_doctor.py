@@ -48,6 +48,47 @@ def test_with_agents_a_missing_watcher_is_not_well(world: World) -> None:
     assert "process alive" in checks["a"]["detail"]
 
 
+def test_libtmux_and_gitpython_are_asked_what_they_see(world: World) -> None:
+    for name in ("a", "b"):
+        world.new("-n", name, *SLEEP)
+    # Neither the locale, nor what a hook exports, nor files that lie around mislead them.
+    for module in ("libtmux", "git", "tmuxorch", "json"):
+        (world.repo / f"{module}.py").write_text("raise SystemExit('not the library')\n")
+    world.environ.update(LC_ALL="C", GIT_DIR=str(world.directory / "nowhere"), TMUX="/nowhere,1,0")
+    _, checks = examine(world)
+    assert checks["libtmux"]["detail"] == "sees the same 2 windows"
+    assert checks["GitPython"]["detail"] == "sees the same 2 branches"
+
+
+def test_a_second_opinion_that_differs_is_told(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    real = shutil.which("tmux")
+    liar = world.directory / "liar" / "tmux"
+    liar.parent.mkdir()
+    # Only libtmux parts fields by this character.
+    window = made["tmux"]["window"]
+    lie = (
+        f'case $* in *list-panes*␞*) {real} "$@" | sed s/{window}/@99/;; *) exec {real} "$@";; esac'
+    )
+    liar.write_text(f"#!/bin/sh\n{lie}\n")
+    liar.chmod(0o755)
+    world.environ["PATH"] = f"{liar.parent}:{world.environ['PATH']}"
+    status, checks = examine(world)
+    assert (status, checks["libtmux"]["ok"]) == (1, False)
+    assert f"is {window}, process" in checks["libtmux"]["detail"]
+    assert "@99, process" in checks["libtmux"]["detail"]
+
+
+def test_without_a_second_opinion_the_reason_is_told_and_nothing_follows(world: World) -> None:
+    repo = world.directory / "sha256"
+    world.git("init", "-q", "--object-format=sha256", str(repo))
+    world.git("commit", "-q", "--allow-empty", "-m", "first", cwd=repo)
+    world.run("new", "-n", "a", "--no-wait", *SLEEP, cwd=repo)
+    _, checks = examine(world)
+    assert checks["GitPython"]["ok"]
+    assert checks["GitPython"]["detail"].startswith("no second opinion: ")
+
+
 def test_a_record_that_is_not_true_is_named_with_what_is_to_be_done(world: World) -> None:
     made = world.new("-n", "a", *SLEEP)
     write(made)

@@ -20,6 +20,24 @@ MODULES = {
     for path in PACKAGE.rglob("*.py")
 }
 HEAVY = {"textual", "git", "libtmux", "psutil", "rich", "click"}
+APART = {"git", "libtmux"}
+FIRST_FRAME = """
+import asyncio, os, sys
+from tmuxorch.tui.app import TmuxorchApp
+from tmuxorch.tui.workplace import Workplace
+
+async def look():
+    socket, repo = sys.argv[1:]
+    app = TmuxorchApp(
+        Workplace(environ=os.environ, socket=socket, repo=repo, cwd=repo, keys={})
+    )
+    async with app.run_test() as pilot:
+        while not app.board.roster.snapshot.loaded:
+            await pilot.pause(0.02)
+
+asyncio.run(look())
+print(*{name.partition(".")[0] for name in sys.modules})
+"""
 IMPURE = {"os", "sqlite3", "subprocess", "psutil", "time", "socket", "shutil", "pathlib", "signal"}
 
 
@@ -65,20 +83,49 @@ def test_only_the_door_writes_bytes_to_the_terminal(module: str) -> None:
 @pytest.mark.parametrize("arguments", [["ls"], ["ls", "--json"], ["ls", "--all", "--json"]])
 def test_ls_imports_nothing_heavy(world: World, arguments: list[str]) -> None:
     world.new("-n", "a", "--no-wait", "--", "sleep", "1000")
+    done, modules = imported_by(world, *arguments)
+    assert '"a"' in done.stdout or " a " in done.stdout
+    assert not modules & HEAVY
+
+
+@pytest.mark.parametrize("arguments", [["send", "a", "hello"], ["watch", "--once"], ["doctor"]])
+def test_no_command_imports_what_is_asked_in_a_process_of_its_own(
+    world: World, arguments: list[str]
+) -> None:
+    world.new("-n", "a", "--no-wait", "--", "cat")
+    _, modules = imported_by(world, *arguments)
+    assert not modules & APART
+
+
+def test_the_first_frame_does_not_either(world: World) -> None:
+    world.new("-n", "a", "--no-wait", "--", "cat")
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_FRAME, world.socket, str(world.repo)],
+        env=world.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    modules = set(done.stdout.split())
+    assert "textual" in modules, "the list of modules was not read"
+    assert not modules & APART
+
+
+def imported_by(world: World, *arguments: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
+    """How the command went, and the packages that it imported."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "tmuxorch", *arguments],
         cwd=world.repo,
         env=world.environ,
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
-    assert '"a"' in done.stdout or " a " in done.stdout
     modules = {
         line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()
     }
     assert "sqlite3" in modules, "the list of modules was not read"
-    assert not modules & HEAVY
+    return done, modules
 
 
 def test_what_ls_and_report_need_imports_no_typing_and_nobody_else_goes_without(

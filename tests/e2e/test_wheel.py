@@ -74,7 +74,7 @@ def complete(world: World, words: str) -> list[str]:
         "COMP_CWORD": str(len(words.split(" ")) - 1),
     }
     lines = world.run(env=env).stdout.splitlines()
-    return [line.partition(",")[2] for line in lines]
+    return [line.partition(",")[2] for line in lines if line]
 
 
 def test_commands_and_names_are_completed(world: World) -> None:
@@ -85,6 +85,28 @@ def test_commands_and_names_are_completed(world: World) -> None:
     assert complete(world, "tmuxorch rm back f") == ["fence", "front"]
     (world.home / "config.toml").write_text('[agents.clever]\ncommand = ["clever"]\n')
     assert complete(world, "tmuxorch new -a cl") == ["claude", "clever"]
+
+
+def test_bases_are_completed_newest_first_and_only_as_the_shell_may_take_them(
+    world: World,
+) -> None:
+    def at(day: int, *args: str) -> None:
+        world.environ["GIT_COMMITTER_DATE"] = f"2030-01-{day:02} 12:00:00 +0000"
+        world.git(*args)
+
+    at(1, "tag", "-a", "feature-1.0", "-m", "older")
+    for day, name in ((3, "feature/b"), (2, "feature/a"), (4, "feature-$(id)"), (5, "other")):
+        at(day, "switch", "-q", "-c", name)
+        at(day, "commit", "-q", "--allow-empty", "-m", name)
+    world.git("switch", "-q", "main")
+    world.git("update-ref", "refs/remotes/origin/feature", "main")
+    world.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/feature")
+    assert complete(world, "tmuxorch new -b feature") == ["feature/b", "feature/a", "feature-1.0"]
+    assert complete(world, "tmuxorch new -b orig") == ["origin/feature"]
+    other = world.make_repo("elsewhere")
+    world.git("branch", "far", cwd=other)
+    assert complete(world, f"tmuxorch --repo {other} new -b fa") == ["far"]
+    assert complete(world, "tmuxorch --repo / new -b fa") == []
 
 
 def test_completion_without_any_state_is_silent_and_makes_nothing(world: World) -> None:

@@ -63,6 +63,21 @@ def test_the_form_offers_earlier_tasks_and_refuses_an_unknown_agent(stage: Stage
     assert len(stage.world.json("ls")) == 1
 
 
+def test_the_form_completes_a_base(stage: Stage) -> None:
+    stage.world.git("branch", "release/(b)2")
+
+    async def story(_: Pilot[None]) -> None:
+        await stage.press("n")
+        await stage.see("main")  # the base is known, so the rest is too
+        await stage.press(*"x", "tab", *"demo", "tab", *"rel")
+        await stage.see("release/(b)2")
+        await stage.press("right", "enter")
+        await stage.until(lambda: stage.selected == "x")
+
+    stage.play(story)
+    assert [made["base"] for made in stage.world.json("ls")] == ["release/(b)2"]
+
+
 def test_a_worker_that_cannot_be_made_is_explained(stage: Stage) -> None:
     async def story(_: Pilot[None]) -> None:
         await stage.press("n", *"x", "tab", *"demo", "tab", *"no-such-branch", "enter")

@@ -15,6 +15,7 @@ from tmuxorch.cli.session import Session
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.care import doctor, repair
 from tmuxorch.service.care.doctor import Check
+from tmuxorch.service.care.second_opinion import check_second_opinions
 from tmuxorch.service.sweep import sweep
 
 
@@ -34,6 +35,7 @@ def command(ctx: click.Context, mend: bool, as_json: bool) -> int:
         session.config()
         checks.append(doctor.check_store(session.ctx))
         checks.append(doctor.check_watcher(session.ctx))
+        checks.extend(check_second_opinions(session.ctx))
         agents = list(doctor.check_agents(session.ctx))
         checks.extend(doctor.check_orphans(session.ctx))
     except TmuxorchError as e:

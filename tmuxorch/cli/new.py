@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 
 import click
@@ -13,14 +14,16 @@ from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json, teller
 from tmuxorch.cli.session import Session
 from tmuxorch.cli.trust import ask_trust
-from tmuxorch.errors import BadText, ConfigInvalid, NotTrusted, UsageError
+from tmuxorch.errors import BadText, ConfigInvalid, NotTrusted, TmuxorchError, UsageError
 from tmuxorch.model import Kind
 from tmuxorch.reading import read_stream
 from tmuxorch.service.health.leader import ensure_watcher
+from tmuxorch.service.repositories import find_bases
 from tmuxorch.service.workers import creation
 from tmuxorch.service.workers.sending import MAX_TEXT_BYTES
 
 SILENCE_S = 60.0  # that a FIFO may keep before it is given up
+COMPLETION_S = 2.0  # that a person waits for after Tab
 
 
 def _complete_agent(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -32,6 +35,16 @@ def _complete_agent(_: click.Context, __: click.Parameter, incomplete: str) -> l
     return sorted(name for name in agents if name.startswith(incomplete))
 
 
+def _complete_base(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Names of branches and tags for the shell, which takes them as they are: `$(id)` is one."""
+    session: Session = ctx.obj
+    try:
+        bases = find_bases(session.cwd, timeout_s=COMPLETION_S)
+    except TmuxorchError:
+        return []
+    return [name for name in bases if name.startswith(incomplete) and shlex.quote(name) == name]
+
+
 @click.command("new", context_settings={"ignore_unknown_options": False})
 @click.argument("words", nargs=-1, metavar="[TASK] [-- CMD...]")
 @click.option("-n", "--name", help="Its name; default: made from the task.")
@@ -41,7 +54,12 @@ def _complete_agent(_: click.Context, __: click.Parameter, incomplete: str) -> l
     shell_complete=_complete_agent,
     help="Which agent profile; default: defaults.agent of the config.",
 )
-@click.option("-b", "--base", help="Branch, tag or commit to start from; default: where you are.")
+@click.option(
+    "-b",
+    "--base",
+    shell_complete=_complete_base,
+    help="Branch, tag or commit to start from; default: where you are.",
+)
 @click.option("--branch", help="Its branch; an existing one is worked on as it is.")
 @click.option("--kind", type=click.Choice([k.value for k in Kind]), help="Restarted when it dies?")
 @click.option("-f", "--file", "task_file", metavar="FILE|-", help="Read the task from a file.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tmuxorch.adapters.git.location import Repo, check_text, find_repo, locate
 
-__all__ = ["Repo", "find_default_base", "find_repository", "find_root"]
+__all__ = ["Repo", "find_bases", "find_default_base", "find_repository", "find_root"]
 
 
 def find_repository(path: str) -> Repo:
@@ -28,3 +28,10 @@ def find_default_base(path: str) -> str:
     from tmuxorch.adapters.git.branches import resolve_base
 
     return resolve_base(find_repo(path), None, cwd=path).name
+
+
+def find_bases(path: str, *, timeout_s: float = 10.0) -> tuple[str, ...]:
+    """The branches and tags that a new worker can start from, by name, newest first."""
+    from tmuxorch.adapters.git.branches import list_bases
+
+    return list_bases(find_repo(path), timeout_s=timeout_s)

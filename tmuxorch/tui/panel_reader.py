@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from tmuxorch.core.observation import Unknown
 from tmuxorch.errors import TmuxFailed, TmuxorchError
 from tmuxorch.model import AgentId, PaneId, State
 from tmuxorch.service.context import Context
@@ -106,27 +105,23 @@ class PanelReader(threading.Thread):
         if row.state in (State.LOST, State.QUARANTINED):
             return panels.saved_screen_of(ctx, row)
         pane = self._find_pane(row)
-        if isinstance(pane, Unknown):
-            return panels.saved_screen_of(ctx, row) if row.ended else [Plain(pane.why, "warn")]
         if pane is not None:
-            with suppress(TmuxFailed):
+            with suppress(TmuxFailed):  # it was closed between the two questions
                 shown = self._servers.capture(row.agent.run.socket, pane, colours=True)
                 lines = screen_lines(shown)
                 return squeeze(lines) if row.ended else lines
         self._pane = None
         return panels.saved_screen_of(ctx, row)
 
-    def _find_pane(self, row: AgentRow) -> PaneId | Unknown | None:
+    def _find_pane(self, row: AgentRow) -> PaneId | None:
         """By its marker, so that a pane id of an earlier server is never taken for it."""
         now = time.monotonic()
         if self._pane and self._pane[0] == row.id and now - self._pane[2] < PANE_S:
             return self._pane[1]
-        answer = self._servers.ask(row.agent.run.socket, [row.id])
-        if isinstance(answer, Unknown):
-            self._pane = None
-            return answer
-        found = answer.panes.get(row.id, [])
-        pane = found[0].place.pane if found else None
+        pane = None
+        with suppress(TmuxFailed):  # no answer at all is another thing, and shown
+            found = self._servers.find_pane(row.agent.run.socket, row.id)
+            pane = found.place.pane if found else None
         self._pane = (row.id, pane, now)
         return pane
 

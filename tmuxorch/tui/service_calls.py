@@ -42,6 +42,7 @@ class FormFacts:
     agents: tuple[str, ...]
     default_agent: str
     base: str
+    bases: tuple[str, ...]
     tasks: tuple[str, ...]
 
 
@@ -77,14 +78,15 @@ class Outcome:
 
 
 def form_facts(ctx: Context, workplace: Workplace, repo: str) -> FormFacts:
-    from tmuxorch.service.repositories import find_default_base
+    from tmuxorch.service.repositories import find_bases, find_default_base
 
     config = workplace.load_config(ctx, repo)
     tasks = [agent.task.text for agent in reversed(ctx.store.agents())]
     tasks += [entry.task.text for entry in ctx.store.history(limit=TASKS_REMEMBERED)]
     unique = tuple(dict.fromkeys(task for task in tasks if task.strip()))
     base = config.defaults.base or find_default_base(repo)
-    return FormFacts(tuple(sorted(config.agents)), config.defaults.agent, base, unique)
+    agents = tuple(sorted(config.agents))
+    return FormFacts(agents, config.defaults.agent, base, find_bases(repo), unique)
 
 
 def create(ctx: Context, workplace: Workplace, form: FilledForm) -> Agent:

@@ -63,10 +63,11 @@ def list_admins(repo: Repo) -> tuple[Admin, ...]:
             found = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
     except (FileNotFoundError, NotADirectoryError):
         return ()
-    return tuple(admin for path in sorted(found) for admin in _read_admin(path))
+    return tuple(admin for path in sorted(found) for admin in read_admin(path))
 
 
-def _read_admin(directory: str) -> Iterator[Admin]:
+def read_admin(directory: str) -> Iterator[Admin]:
+    """What one says; nothing if it is not there."""
     try:
         gitdir, head, common, locked = (
             read_start(os.path.join(directory, name))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tmuxorch.adapters.git.call import git, last_words
+from tmuxorch.adapters.git.call import LOOK_S, git, last_words
 from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.worktrees import list_worktrees
 from tmuxorch.core.stake import Commit
@@ -85,6 +85,17 @@ def _base_by_revision(cwd: str, base: str) -> Base:
     raise GitFailed(f"there is no branch, tag or commit {base} in {cwd}")
 
 
+def list_bases(repo: Repo, *, timeout_s: float = LOOK_S) -> tuple[str, ...]:
+    """Branches, those of remotes and tags, by the names that `resolve_base` takes; newest first."""
+    asked = ("for-each-ref", "--sort=-creatordate", "--format=%(refname) %(symref)")
+    places = ("refs/heads", "refs/remotes", "refs/tags")
+    answer = git(repo.root, *asked, *places, timeout_s=timeout_s).stdout
+    refs = (line.partition(" ")[::2] for line in os.fsdecode(answer).splitlines())
+    # What only points to another, as a remote's HEAD does, has its name there already.
+    names = (ref.split("/", 2)[2] for ref, target in refs if not target)
+    return tuple(dict.fromkeys(name for name in names if name.isprintable()))
+
+
 def check_branch_name(branch: str) -> None:
     """Refuse what `git check-ref-format --branch` refuses; `@{-1}` and `-` are not expanded."""
     parts = branch.split("/")
@@ -106,6 +117,14 @@ def branch_commit(repo: Repo, branch: str) -> str | None:
     asked = ("rev-parse", "-q", "--verify", f"refs/heads/{branch}^{{commit}}")
     done = git(repo.root, *asked, ok=(0, 1))
     return done.stdout.decode().strip() if done.returncode == 0 else None
+
+
+def branch_commits(repo: Repo) -> dict[str, str]:
+    """The commit of every local branch."""
+    asked = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
+    lines = os.fsdecode(git(repo.root, *asked).stdout).splitlines()
+    pairs = (line.split(" ", 1) for line in lines)
+    return {ref.removeprefix("refs/heads/"): oid for oid, ref in pairs}
 
 
 def delete_branch(repo: Repo, branch: str, *, expected: str | None) -> None:

@@ -98,7 +98,7 @@ def call_git(
     try:
         return run(
             ("git", "-C", directory, *arguments),
-            env={**_environment(), "GIT_TERMINAL_PROMPT": "0", **_mark(), **env},
+            env={**environment(), **env},
             timeout_s=timeout_s,
             stdin=stdin,
             on_output=on_output,
@@ -115,12 +115,14 @@ def _mark() -> dict[str, str]:
     return {}
 
 
-def _environment() -> dict[str, str]:
-    return {
+def environment() -> dict[str, str]:
+    """Ours for a git: nothing that would send it elsewhere, no prompts, and whose it is."""
+    kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith(KEPT_VARIABLES)
     }
+    return {**kept, "GIT_TERMINAL_PROMPT": "0", **_mark()}
 
 
 def failure(done: Completed, words: str) -> GitFailed:

@@ -39,9 +39,14 @@ class WorkStats:
     deletions: int
 
 
-def find_checkout(repo: Repo, worktree: str, *, top: str | None = None) -> Checkout:
-    """The worktree by the git directory that the repository keeps for it; `top`: if moved."""
-    own = find_admin_dir(repo, worktree)
+def find_checkout(
+    repo: Repo, worktree: str, *, admin: str | None = None, top: str | None = None
+) -> Checkout:
+    """The worktree by the git directory that the repository keeps for it.
+
+    `admin` is where that was when the worktree was made, `top` where the files are, if moved.
+    """
+    own = find_admin_dir(repo, worktree, recorded=admin)
     if own is None:
         if os.path.realpath(worktree) != os.path.realpath(repo.root) or repo.bare:
             raise GitFailed(f"git knows no worktree at {worktree}")
@@ -49,12 +54,19 @@ def find_checkout(repo: Repo, worktree: str, *, top: str | None = None) -> Check
     return Checkout(top or worktree, own)
 
 
-def work_stats(repo: Repo, worktree: str, base_commit: str, *, top: str | None = None) -> WorkStats:
+def work_stats(
+    repo: Repo,
+    worktree: str,
+    base_commit: str,
+    *,
+    admin: str | None = None,
+    top: str | None = None,
+) -> WorkStats:
     """Count what is there since `base_commit`, untracked files included.
 
     Of a worktree whose directory has gone, the commits are what is left to count.
     """
-    checkout = find_checkout(repo, worktree, top=top)
+    checkout = find_checkout(repo, worktree, admin=admin, top=top)
     if not os.path.isdir(checkout.top):
         head, _ = head_of(checkout.own)
         if head is None:
@@ -84,10 +96,17 @@ def _stats(directory: str, base_commit: str, head: str | None, numbers: bytes) -
 
 
 def diff(
-    repo: Repo, worktree: str, base: str, base_commit: str, *, stat: bool, color: bool
+    repo: Repo,
+    worktree: str,
+    base: str,
+    base_commit: str,
+    *,
+    stat: bool,
+    color: bool,
+    admin: str | None = None,
 ) -> bytes:
     """All of it in one diff against the base: committed, staged, unstaged and untracked."""
-    checkout = find_checkout(repo, worktree)
+    checkout = find_checkout(repo, worktree, admin=admin)
     new = [entry.path for entry in observe_status(checkout).entries if entry.xy == UNTRACKED]
     options = ["--color=always" if color else "--no-color", *(["--stat"] if stat else [])]
     return _diff(checkout, newest_base(checkout, base, base_commit), new, *options)

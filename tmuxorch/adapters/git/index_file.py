@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tmuxorch.reading import read_regular
 
-EXTENDED = 0x4000
+EXTENDED, ASSUMED = 0x4000, 0x8000
 SKIPPED = 0x4000  # of the extended flags
 # Extensions that keep entries elsewhere or fold them: only git itself can read such an index.
 FOLDED = (b"link", b"sdir")
@@ -29,13 +29,17 @@ Marks = tuple[int, int, int, int]
 
 
 class IndexEntry(NamedTuple):
-    """`stage` is 0 unless in conflict; `marks` is None where they are not known."""
+    """`stage` is 0 unless in conflict; `marks` is None where they are not known.
+
+    `skipped` and `assumed` are what somebody told git: not to have the file, not to look at it.
+    """
 
     mode: int
     oid: str
     stage: int = 0
     skipped: bool = False
     marks: Marks | None = None
+    assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ def _entries(data: bytes, oid_size: int) -> Iterator[tuple[str, IndexEntry]]:
                 flags >> 12 & 3,
                 bool(more & SKIPPED),
                 (c_s * 10**9 + c_ns, m_s * 10**9 + m_ns, inode, size),
+                bool(flags & ASSUMED),
             ),
         )
     while position + 8 <= len(data) - oid_size:

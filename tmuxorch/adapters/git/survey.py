@@ -172,11 +172,12 @@ def observe_index(checkout: Checkout, commit: str | None) -> Index:
         pass
     entries: dict[str, IndexEntry] = {}
     conflicts = []
-    answer = os.fsdecode(checkout.ask("ls-files", "-z", "-s", "-t").stdout)
+    answer = os.fsdecode(checkout.ask("ls-files", "-z", "-s", "-v").stdout)
     for record in answer.split("\0")[:-1]:
         about, _, path = record.partition("\t")
         tag, mode, oid, stage = about.split(" ")
-        entry = IndexEntry(int(mode, 8), oid, int(stage), skipped=tag == "S")
+        skipped, assumed = tag in "Ss", tag.islower()
+        entry = IndexEntry(int(mode, 8), oid, int(stage), skipped=skipped, assumed=assumed)
         if entry.stage:
             conflicts.append((path, entry))
         else:

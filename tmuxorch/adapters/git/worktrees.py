@@ -12,12 +12,20 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from tmuxorch.adapters.git.admin import REFTABLE_HEAD, canonical, drop, list_admins, read_start
+from tmuxorch.adapters.git.admin import (
+    REFTABLE_HEAD,
+    canonical,
+    drop,
+    list_admins,
+    read_admin,
+    read_start,
+)
 from tmuxorch.adapters.git.call import CHECKOUT_S, call_git, describe_end, failure, git, last_words
 from tmuxorch.adapters.git.deletion import delete_directory
-from tmuxorch.adapters.git.location import Repo
+from tmuxorch.adapters.git.inner import forget_inner
+from tmuxorch.adapters.git.location import Repo, git_dir
 from tmuxorch.adapters.git.lockfiles import describe_lock
-from tmuxorch.errors import GitFailed
+from tmuxorch.errors import GitFailed, NoRepository
 
 # git's own word for a worktree that it was killed in the middle of making.
 HALF_MADE = "initializing"
@@ -116,17 +124,17 @@ def add_worktree(
     marker: Mapping[str, str],
     checkout: bool = True,
     on_output: Callable[[bytes], None] | None = None,
-) -> None:
+) -> str:
     """Make a worktree at `path` on `branch`, locked with `reason` from its first moment.
 
-    Already done with the same reason is success; half done is taken back and done again.
-    Without `checkout` it is made empty.
+    Returns git's directory for it. Already done with the same reason is success; half done is
+    taken back and done again. Without `checkout` it is made empty.
     The repository's post-checkout hook and filters run, with `marker` in their environment;
     when the hook fails, worktree and branch are there all the same, for the caller to undo.
     """
     if admin := _admin_of(repo, reason):
         if _is_complete(admin, path):
-            return
+            return admin
         _take_back(repo, path, reason)
         asked = ("rev-parse", "-q", "--verify", f"refs/heads/{branch}")
         made = git(repo.root, *asked, ok=(0, 1)).stdout.decode().strip()
@@ -137,7 +145,7 @@ def add_worktree(
     arguments = ["worktree", "add", *options, "--lock", "--reason", reason, *start]
     done = call_git(repo.root, arguments, env=marker, timeout_s=CHECKOUT_S, on_output=on_output)
     if done.returncode == 0:
-        return
+        return _made_for(path)
     if done.returncode < 0:
         raise failure(done, f"the worktree {path} could not be made: {describe_end(done)}")
     said = (done.stderr or done.stdout).decode(errors="replace")
@@ -153,11 +161,13 @@ def add_worktree(
 def forget_worktree(repo: Repo, path: str, *, reason: str) -> None:
     """Make git forget the worktree that was at `path`, if its lock reason is exactly `reason`.
 
+    Those that were inside it are forgotten too.
     What is done already is skipped, so that it can be called again after a crash anywhere.
     """
     for admin in list_admins(repo):
         if admin.path == canonical(path) and admin.locked in (reason, HALF_MADE):
             drop(admin.directory)
+    forget_inner(repo, path)
     _remove_traces(repo, path, reason)
 
 
@@ -224,10 +234,23 @@ def _take_back(repo: Repo, path: str, reason: str) -> None:
         _remove_traces(repo, path, reason)
 
 
-def find_admin_dir(repo: Repo, path: str) -> str | None:
-    """Where git keeps the index and logs of the worktree at `path`, which may be missing."""
+def find_admin_dir(repo: Repo, path: str, *, recorded: str | None = None) -> str | None:
+    """Where git keeps the index and logs of the worktree at `path`, which may be missing.
+
+    The `recorded` place is believed as long as it is still for this worktree.
+    """
     path = canonical(path)
+    if recorded is not None and any(admin.path == path for admin in read_admin(recorded)):
+        return recorded
     return next((admin.directory for admin in list_admins(repo) if admin.path == path), None)
+
+
+def _made_for(path: str) -> str:
+    """The same of a worktree that git has just made, so that its `.git` is git's own."""
+    try:
+        return git_dir(path)
+    except NoRepository as error:
+        raise GitFailed(f"the worktree {path} was made, but {error.message}") from None
 
 
 def _admin_of(repo: Repo, reason: str) -> str | None:

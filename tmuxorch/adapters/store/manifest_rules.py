@@ -35,6 +35,14 @@ def _is_kept(entry: object) -> bool:
     return is_inside(path) and _is_number(mode, MODE_MAX) and _is_number(size, 1 << 63)
 
 
+def _is_inner(entry: object) -> bool:
+    if not isinstance(entry, list) or len(entry) != 4:
+        return False
+    path, own, head, branch = entry
+    named = is_inside(path) and isinstance(own, str) and is_inside(os.path.basename(own))
+    return named and _maybe(_is_oid)(head) and _maybe(_is_branch)(branch)
+
+
 def _is_number(value: object, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
@@ -66,5 +74,6 @@ RULES: dict[str, Callable[[object], bool]] = {
     "commits": _all(_is_oid),
     "pack": _maybe(_is_oid),
     "admin": _maybe(lambda value: isinstance(value, str)),
+    "inner": _all(_is_inner),
     "top": lambda value: isinstance(value, str),
 }

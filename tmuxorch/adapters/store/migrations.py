@@ -119,4 +119,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         """,
     ),
     ("0002-question", "ALTER TABLE agents ADD COLUMN question TEXT"),
+    ("0003-admin", "ALTER TABLE agents ADD COLUMN admin TEXT"),
 )

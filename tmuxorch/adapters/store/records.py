@@ -290,20 +290,25 @@ class Store:
                 [salvage_ref, archive, agent_id],
             )
 
-    def finish_restore(self, agent: Agent, entry: HistoryEntry, *, at: float) -> Agent:
+    def note_admin(self, agent: Agent, admin: str) -> None:
+        """Record where git keeps what belongs to the worktree, of a row that does not say."""
+        with self._write() as db:
+            db.execute(
+                "UPDATE agents SET admin = ? WHERE id = ? AND admin IS NULL", [admin, agent.task.id]
+            )
+
+    def finish_restore(
+        self, agent: Agent, entry: HistoryEntry, *, admin: str | None, at: float
+    ) -> Agent:
         """Give a restored agent to its person and note it in the history, both or neither."""
         with self._write() as db:
             rows = db.execute(
                 "UPDATE agents SET state = ?, status = ?, stopped = 1, owner = NULL, ended_at = ?,"
-                " keep_branch = 0"
+                " keep_branch = 0, admin = ?"
                 " WHERE id = ? AND state = ? AND owner IS ? RETURNING *",
                 [
-                    State.EXITED,
-                    Status.DONE,
-                    at,
-                    agent.task.id,
-                    State.CREATING,
-                    as_text(agent.owner),
+                    *(State.EXITED, Status.DONE, at, admin),
+                    *(agent.task.id, State.CREATING, as_text(agent.owner)),
                 ],
             ).fetchall()
             if not rows:

@@ -1,7 +1,9 @@
 """A save on disk: a directory that only its owner can enter.
 
 `files/` is the worktree as it was, less what its commit brings back byte for byte; `git/` is
-git's directory for it; `staged.pack` has the objects that only its index names; `manifest`,
+git's directory for it; `staged.pack` has the objects that only its index names; `inner/0` and
+so on have the same of linked worktrees that were inside it, whose files are among its own;
+`manifest`,
 written last, says what a restore has to bring back. Without it the save is not whole. Once it
 is `final`, `files/` may lack what the commit has, and is no longer a picture of the worktree.
 """
@@ -13,7 +15,9 @@ import json
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -37,8 +41,9 @@ class Manifest:
 
     `kept` are the paths in `files/` with mode and size, `gone` those of the commit `head` that
     were not there; all others are as in `head`. `whole` is False if the directory itself was
-    missing. `commits` are those that may hang from no branch, `pack` the kept pack that has them,
-    `top` and `admin` where the worktree and git's directory for it were.
+    missing. `inner` are the linked worktrees inside: where each was, git's directory for it, the
+    commit and the branch of its HEAD. `commits` are those that may hang from no branch, `pack`
+    the kept pack that has them, `top` and `admin` where the worktree and its git directory were.
     """
 
     head: str | None
@@ -52,6 +57,7 @@ class Manifest:
     pack: str | None = None
     admin: str | None = None
     top: str = ""
+    inner: tuple[tuple[str, str, str | None, str | None], ...] = ()
 
 
 def write_manifest(save: str, manifest: Manifest) -> None:
@@ -94,6 +100,7 @@ def read_manifest(save: str) -> Manifest:
             raise CannotRestore(f"{save} was saved by a later version of tmuxorch; update it")
         check_fields(said)
         said["kept"] = tuple((path, mode, size) for path, mode, size in said["kept"])
+        said["inner"] = tuple((p, own, head, on) for p, own, head, on in said.get("inner", ()))
         values: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in said.items()
         }
@@ -239,8 +246,19 @@ def _copy_file(source: int, target: int, name: str, mode: int) -> None:
         with open(os.open(name, flags, 0o600, dir_fd=target), "wb") as new:
             shutil.copyfileobj(old, new, 1 << 20)
             new.flush()
+            _copy_attributes(old.fileno(), new.fileno())
             os.fchmod(new.fileno(), stat.S_IMODE(mode) & ~DANGEROUS)
             os.utime(new.fileno(), ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def _copy_attributes(source: int, target: int) -> None:
+    """A person's own extended attributes, where the file system takes them."""
+    if sys.platform != "linux":
+        return
+    with suppress(OSError):
+        for name in os.listxattr(source):
+            if name.startswith("user."):
+                os.setxattr(target, name, os.getxattr(source, name))
 
 
 def _open_readable(name: str, parent: int) -> int:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import select
 import subprocess
+import sys
 import time
 from contextlib import suppress
 
 from tmuxorch.adapters.system.tether import tethered
+from tmuxorch.adapters.tmux import joining
 from tmuxorch.adapters.tmux.server import HOME_SESSION, failure, find_program, outside_environment
 from tmuxorch.adapters.tmux.sockets import check_socket
 from tmuxorch.errors import TmuxFailed, TmuxNoServer, TmuxTimeout, sure
@@ -41,9 +43,9 @@ class Control:
             self._process = subprocess.Popen(
                 tethered(
                     [
-                        # -N: attaching would start a server where there is none, and a command
-                        # that meets that one in its short life fails.
-                        *(find_program(), "-u", "-N", "-S", socket, "-C", "attach-session"),
+                        *(sys.executable, "-I", "-S", os.path.abspath(joining.__file__)),
+                        # -E: the home session keeps its environment, whoever looks.
+                        *(find_program(), socket, "attach-session", "-E"),
                         *("-f", "no-output,ignore-size", "-t", f"={HOME_SESSION}:"),
                     ]
                 ),

@@ -1,17 +1,19 @@
 """Holding a repository for a change of its worktrees or branches.
 
-Whoever takes the lock first mends what a killed git left of ours in it.
+Whoever takes the lock first mends what a killed git left of ours in it. Records that do not say
+where git keeps what belongs to their worktree learn it here, too.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tmuxorch import paths
 from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.git.admin import canonical, list_admins
 from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.system.locks import flock, noted, read_cut
 from tmuxorch.adapters.system.run import Timeout
@@ -19,7 +21,9 @@ from tmuxorch.errors import GitFailed, TmuxorchError
 from tmuxorch.service.care import left_locks, wreckage
 
 if TYPE_CHECKING:
+    from tmuxorch.adapters.git.location import Repo
     from tmuxorch.adapters.system.locks import Cut
+    from tmuxorch.model import Agent
     from tmuxorch.service.context import Context
 
 LOCK_TIMEOUT_S = 600.0
@@ -58,9 +62,20 @@ def _mend(ctx: Context, repo_root: str, cut: Cut | None) -> bool:
         return True
     agents = ctx.store.agents(repo=repo_root)
     try:
+        _note_admins(ctx, repo, agents)
         clear = left_locks.mend(ctx, repo, agents, cut)
         wreckage.mend(ctx, repo, agents)
     except (TmuxorchError, OSError) as failure:
         ctx.narrate(f"{repo_root} was not looked through for what a killed git left: {failure}")
         return False
     return clear
+
+
+def _note_admins(ctx: Context, repo: Repo, agents: Sequence[Agent]) -> None:
+    unnoted = [agent for agent in agents if agent.admin is None]
+    if not unnoted:
+        return
+    known = {admin.path: admin.directory for admin in list_admins(repo)}
+    for agent in unnoted:
+        if (admin := known.get(canonical(agent.task.worktree))) is not None:
+            ctx.store.note_admin(agent, admin)

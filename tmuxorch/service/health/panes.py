@@ -57,6 +57,14 @@ class Servers:
             return Unknown(str(e))
         return answer if sessions.strip() else Unknown(f"the tmux server on {socket} is ending")
 
+    def find_pane(self, socket: str, agent_id: AgentId) -> Pane | None:
+        """The agent's pane; None if the server has none, or has gone. No answer is raised."""
+        try:
+            found = read_panes(socket, self.run(socket, *panes_query([agent_id])))
+        except TmuxNoServer:
+            return None
+        return found[0] if found else None
+
     def capture(self, socket: str, pane: PaneId, *, colours: bool = False) -> str:
         escapes = ["-e"] if colours else []
         return self.run(socket, "capture-pane", "-p", *escapes, "-t", pane)

@@ -77,7 +77,7 @@ def merge(
         base, before = _target(repo, agent, into)
         _check_committed(agent, commit=commit)
         if commit and os.path.isdir(agent.task.worktree):
-            worktree = find_checkout(repo, agent.task.worktree)
+            worktree = find_checkout(repo, agent.task.worktree, admin=agent.admin)
             if git.observe_status(worktree).entries:
                 _check_possible(ctx, repo, agent, how, base, before)
                 merges.commit_everything(worktree, message or _title(agent))
@@ -163,7 +163,7 @@ def _work(repo: Repo, agent: Agent) -> str:
     tip = git.branch_commit(repo, agent.task.branch)
     head = None
     if os.path.isdir(agent.task.worktree):
-        head, _ = head_of(find_checkout(repo, agent.task.worktree).own)
+        head, _ = head_of(find_checkout(repo, agent.task.worktree, admin=agent.admin).own)
     if head is None or head == tip:
         if tip is None:
             raise CannotMerge(

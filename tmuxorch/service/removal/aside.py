@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.changes import WorkStats
 from tmuxorch.adapters.git.deletion import delete_directory, prune_directory
+from tmuxorch.adapters.git.inner import observe_inner
 from tmuxorch.adapters.git.worktrees import find_admin_dir
 from tmuxorch.adapters.store import saves
 from tmuxorch.adapters.system import processes
@@ -80,7 +81,11 @@ def count_work(repo: Repo, agent: Agent, taken: Taken, place: str) -> WorkStats 
         return WorkStats(work.head, 0, 0, 0, 0)
     try:
         return git.work_stats(
-            repo, agent.task.worktree, agent.task.base_commit, top=f"{place}/files"
+            repo,
+            agent.task.worktree,
+            agent.task.base_commit,
+            admin=agent.admin,
+            top=f"{place}/files",
         )
     except GitFailed:
         return None  # numbers for a person, no reason to keep what is saved
@@ -129,14 +134,17 @@ def _wait_for_writers(files: str) -> None:
 
 def _save(ctx: Context, repo: Repo, agent: Agent, place: str, cap_bytes: int) -> Taken:
     """Save what is at stake, and copies that nobody changed: their originals may change."""
-    notes = _notes(find_admin_dir(repo, agent.task.worktree))
+    notes = _notes(
+        find_admin_dir(repo, agent.task.worktree, recorded=agent.admin),
+        *(one.own for one in observe_inner(repo, agent.task.worktree)),
+    )
     files = f"{place}/files"
     top = files if os.path.lexists(files) else None
-    work = observe_work(repo, agent.task, top=top)
+    work = observe_work(repo, agent, top=top)
     if work.stake.special:
         what = ", ".join(work.stake.special[:3])
         ctx.narrate(f"FIFOs, sockets and devices are not saved, of {agent.task.name}: {what}")
-    if work.stake.empty and not work.copied:
+    if work.stake.empty and not work.copied and not work.settled:
         return Taken(None, work, notes)
     ctx.enter(agent, Phase.SAVING)
     os.makedirs(place, mode=0o700, exist_ok=True)
@@ -221,16 +229,18 @@ def _written_since(taken: Taken, place: str) -> str | None:
         for path, _ in now.items() ^ found.times.items():
             if path not in found.sealed and not path.startswith(opened):
                 return path
-    return work.own if work.own is not None and _notes(work.own) != taken.notes else None
+    notes = _notes(work.own, *(one.own for one in work.inner))
+    return work.own if work.own is not None and notes != taken.notes else None
 
 
-def _notes(own: str | None) -> tuple[tuple[int, ...] | None, ...]:
-    """How git's own files for the worktree look: they change with a commit or what is staged."""
+def _notes(*directories: str | None) -> tuple[tuple[int, ...] | None, ...]:
+    """How git's own files for a worktree look: they change with a commit or what is staged."""
     looks: list[tuple[int, ...] | None] = []
-    for name in ("HEAD", "index", "logs/HEAD") if own is not None else ():
-        try:
-            facts = os.stat(f"{own}/{name}")
-            looks.append((facts.st_ino, facts.st_ctime_ns, facts.st_size))
-        except OSError:
-            looks.append(None)
+    for own in directories:
+        for name in ("HEAD", "index", "logs/HEAD") if own is not None else ():
+            try:
+                facts = os.stat(f"{own}/{name}")
+                looks.append((facts.st_ino, facts.st_ctime_ns, facts.st_size))
+            except OSError:
+                looks.append(None)
     return tuple(looks)

@@ -9,12 +9,15 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git import packs
+from tmuxorch.adapters.git.admin import canonical
 from tmuxorch.adapters.git.blobs import write_blobs
 from tmuxorch.adapters.git.call import CHECKOUT_S
 from tmuxorch.adapters.git.checkout import Checkout
+from tmuxorch.adapters.git.inner import put_back_inner
 from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.survey import survey
 from tmuxorch.adapters.git.worktrees import find_admin_dir
@@ -79,6 +82,8 @@ def restore(
             shutil.copymode(f"{place}/files", worktree)
         _put_back_git(repo, checkout, manifest, place)
         _verify(checkout, manifest, place, left)
+        for number, inner in enumerate(manifest.inner):
+            _put_back_inner(repo, checkout, manifest, f"{place}/inner/{number}", *inner)
     except OSError as error:
         raise CannotRestore(f"not all of it could be brought back: {error}") from error
     return left
@@ -126,15 +131,25 @@ def _put_back_git(repo: Repo, checkout: Checkout, manifest: Manifest, place: str
     if not os.path.isdir(saved):
         return
     _check_links(saved)
-    pack = None
-    if os.path.exists(f"{place}/staged.pack"):
-        pack = packs.read_staged(repo, f"{place}/staged.pack")
+    pack = _bring_staged(repo, place)
     if not os.path.exists(f"{saved}/index"):
         os.unlink(f"{checkout.own}/index")
     copy_tree(saved, checkout.own, skip=PLACED, link="objects")
     _place_submodules(checkout, manifest)
     if not manifest.whole:
         checkout.ask("checkout-index", "-q", "-a", "-f", timeout_s=CHECKOUT_S)
+    _settle_index(repo, checkout, pack)
+
+
+def _bring_staged(repo: Repo, place: str) -> str | None:
+    """The objects that only the index names; the pack that they are in now, if there are any."""
+    if not os.path.exists(f"{place}/staged.pack"):
+        return None
+    return packs.read_staged(repo, f"{place}/staged.pack")
+
+
+def _settle_index(repo: Repo, checkout: Checkout, pack: str | None) -> None:
+    """Have the index know the files, and need the objects of the pack."""
     if pack is not None:
         # The index may name trees that nobody saved; what is staged makes them again.
         checkout.ask("write-tree", ok=(0, 128))
@@ -142,6 +157,40 @@ def _put_back_git(repo: Repo, checkout: Checkout, manifest: Manifest, place: str
     checkout.ask("update-index", "-q", "--refresh", ok=(0, 1, 128))
     if pack is not None:
         packs.drop_pack(repo, pack)
+
+
+def _put_back_inner(
+    repo: Repo,
+    outer: Checkout,
+    manifest: Manifest,
+    saved: str,
+    path: str,
+    was: str,
+    head: str | None,
+    branch: str | None,
+) -> None:
+    """Make a directory inside a linked worktree again; nothing if it was not there either.
+
+    `was` is where git kept what belongs to it.
+    """
+    top = f"{outer.top}/{path}"
+    if not os.path.isfile(f"{top}/.git"):
+        return
+    _check_links(f"{saved}/git")
+    own = put_back_inner(repo, f"{saved}/git", outer.top, path, os.path.basename(was))
+    others = {w.branch for w in git.list_worktrees(repo) if w.path != canonical(top)}
+    moved = branch is not None and git.branch_commit(repo, branch) != head
+    if head is not None and (moved or branch in others - {None}):
+        git.git(own, f"--git-dir={own}", "update-ref", "--no-deref", "HEAD", head)
+    inside = Checkout(top, own)
+    below = tuple(
+        (entry[len(path) + 1 :], mode, size)
+        for entry, mode, size in manifest.kept
+        if entry.startswith(f"{path}/")
+    )
+    old = replace(manifest, top=f"{manifest.top}/{path}", admin=was, kept=below)
+    _place_submodules(inside, old)
+    _settle_index(repo, inside, _bring_staged(repo, saved))
 
 
 def _check_links(saved: str) -> None:

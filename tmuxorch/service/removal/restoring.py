@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.git.worktrees import find_admin_dir
 from tmuxorch.adapters.store.saves import read_manifest
 from tmuxorch.adapters.system import procfs
 from tmuxorch.core import naming
@@ -64,9 +65,9 @@ def restore(
     agent = plan.agent
     try:
         ctx.checkpoint("restore:recorded")
-        _bring_back(ctx, plan, entry, on_output)
+        admin = _bring_back(ctx, plan, entry, on_output)
         ctx.checkpoint("restore:worktree")
-        agent = ctx.store.finish_restore(agent, entry, at=ctx.clock())
+        agent = ctx.store.finish_restore(agent, entry, admin=admin, at=ctx.clock())
     except BaseException as failure:
         removal.take_back(ctx, agent, failure, EventKind.RESTORE_FAILED)
         raise
@@ -188,7 +189,8 @@ def _choose_branch(repo: Repo, entry: HistoryEntry, commit: str) -> tuple[str, b
 
 def _bring_back(
     ctx: Context, plan: _Plan, entry: HistoryEntry, on_output: Callable[[bytes], None] | None
-) -> None:
+) -> str | None:
+    """Make the worktree; returns git's directory for it."""
     agent = plan.agent
     marker = {"TMUXORCH_AGENT_ID": agent.task.id}
     reason = ctx.lock_reason(agent)
@@ -224,6 +226,7 @@ def _bring_back(
         git.copy_into_worktree(
             agent.task.repo, agent.task.worktree, git.as_patterns(agent.task.copied)
         )
+    return find_admin_dir(plan.repo, agent.task.worktree)
 
 
 def _tell(ctx: Context, entry: HistoryEntry, agent: Agent) -> None:

@@ -22,7 +22,7 @@ from tmuxorch.adapters.store import saves
 from tmuxorch.adapters.store.saves import Manifest, copy_tree
 from tmuxorch.adapters.system.treewalk import walk
 from tmuxorch.core.sizes import human_size
-from tmuxorch.errors import CannotSave, GitFailed, GitKilled, sure
+from tmuxorch.errors import CannotSave, GitFailed, GitKilled
 from tmuxorch.service.removal.work import Work
 
 REFS = "refs/tmuxorch/salvage"
@@ -55,8 +55,12 @@ def save(
         kept = [*_kept(work), *_unsealed(f"{place}/files", work)]
         lasting = packs.observe_lasting(repo)
         if work.own is not None:
-            _save_git(work, place)
-        held = [oid for oid in dict.fromkeys((work.head, work.tip, *work.dropped)) if oid]
+            _save_git(work.own, work.head, place)
+        for number, inner in enumerate(work.inner):
+            os.makedirs(f"{place}/inner/{number}", mode=0o700, exist_ok=True)
+            _save_git(inner.own, inner.head, f"{place}/inner/{number}")
+        heads = (work.head, work.tip, *work.dropped, *(inner.head for inner in work.inner))
+        held = [oid for oid in dict.fromkeys(heads) if oid]
         pack = packs.keep_pack(repo, held, lasting) if held else None
         hold(repo, f"{REFS}/{agent_id}", held)
         packs.check_connected(repo, held, lasting)
@@ -73,6 +77,7 @@ def save(
             pack=pack,
             admin=work.own,
             top=worktree,
+            inner=tuple((i.path, i.own, i.head, i.branch) for i in work.inner),
         )
         saves.write_manifest(place, manifest)
     except GitKilled:
@@ -124,14 +129,13 @@ def _check_cap(work: Work, cap_bytes: int) -> None:
         )
 
 
-def _save_git(work: Work, place: str) -> None:
-    own = sure(work.own, "git's directory was found before")
+def _save_git(own: str, head: str | None, place: str) -> None:
     target = f"{place}/git"
     if os.path.lexists(target):
         delete_directory(target)
     skip = [name for name in os.listdir(own) if name.startswith(TEMPORARY)]
     copy_tree(own, target, skip=skip, link="objects")
-    packs.write_staged(own, work.head, f"{place}/staged.pack")
+    packs.write_staged(own, head, f"{place}/staged.pack")
 
 
 def hold(repo: Repo, prefix: str, commits: Sequence[str]) -> None:

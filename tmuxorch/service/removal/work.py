@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.checkout import Checkout, head_of, is_usable, leads_to
 from tmuxorch.adapters.git.index_file import Index
+from tmuxorch.adapters.git.inner import Inner, observe_inner
 from tmuxorch.adapters.git.location import Repo
+from tmuxorch.adapters.git.settings import has_settings
 from tmuxorch.adapters.git.status import IGNORED, UNTRACKED, TreeStatus, observe_status
 from tmuxorch.adapters.git.survey import SUBMODULE, Survey, is_same, survey
 from tmuxorch.adapters.git.threatened import observe_named, observe_threatened
@@ -31,7 +33,7 @@ from tmuxorch.service import places
 
 if TYPE_CHECKING:
     from tmuxorch.adapters.system.processes import Member
-    from tmuxorch.model import Agent, Task
+    from tmuxorch.model import Agent
 
 # What git leaves in a worktree's own directory while it waits for the person.
 OPERATIONS = {
@@ -57,7 +59,9 @@ class Work:
     commit that the files were compared with, `on` the branch that HEAD is on, `tip` where the
     worker's branch is, `dropped` commits that only a log or a half-done operation names.
     `found` is None where the directory is not there. `copied` are files that are as in the
-    main worktree.
+    main worktree, `inner` linked worktrees inside. `settled` says that a fresh worktree would
+    lack settings or marks in the index that this one has: nothing to ask anybody about, but to
+    be kept.
     """
 
     stake: Stake
@@ -68,6 +72,8 @@ class Work:
     dropped: tuple[str, ...] = ()
     found: Survey | None = None
     copied: tuple[str, ...] = ()
+    inner: tuple[Inner, ...] = ()
+    settled: bool = False
 
 
 def observe_stake(agent: Agent) -> StakeFact:
@@ -78,7 +84,7 @@ def observe_stake(agent: Agent) -> StakeFact:
         return Unknown(f"its repository {agent.task.repo} is not there")
     try:
         strangers = tuple(str(member) for member in _strangers(agent))
-        return replace(observe_work(repo, agent.task).stake, processes=strangers)
+        return replace(observe_work(repo, agent).stake, processes=strangers)
     except (TmuxorchError, OSError) as failure:
         return Unknown(str(failure))
 
@@ -103,20 +109,22 @@ def _strangers(agent: Agent) -> tuple[Member, ...]:
     return tuple(user for user in users if user.process not in own)
 
 
-def observe_work(repo: Repo, task: Task, *, top: str | None = None) -> Work:
+def observe_work(repo: Repo, agent: Agent, *, top: str | None = None) -> Work:
     """Look at everything that goes with the worktree, and at its branch if that is ours.
 
     `top` is where its directory is now, if it was moved. Raises TmuxorchError where something
     cannot be told: what git says of it, or whether a missing directory has really gone.
     """
+    task = agent.task
     worktree, branch, base_commit = task.worktree, task.branch, task.base_commit
     ours = branch if task.branch_made else None
     tip = git.branch_commit(repo, branch)
-    registered = find_admin_dir(repo, worktree)
+    registered = find_admin_dir(repo, worktree, recorded=agent.admin)
     own = registered if registered is not None and is_usable(registered) else None
     head, on = head_of(own) if own else (tip or _known(repo, base_commit), None)
-    dropped = _dropped(repo, own, ours, [head, tip, base_commit])
-    stake = {
+    inner = observe_inner(repo, worktree)
+    dropped = _dropped(repo, own, ours, [head, tip, base_commit], inner)
+    stake: dict[str, object] = {
         "branch": branch,
         "commits": _commits(repo, head, on, ours, base_commit),
         "dropped": tuple(_titled(repo, dropped)),
@@ -127,21 +135,29 @@ def observe_work(repo: Repo, task: Task, *, top: str | None = None) -> Work:
     if not os.path.isdir(place) or os.path.islink(place):
         if registered is not None:
             places.check_gone(place)
+            stake["nested"] = tuple(UNREAD(one.path) for one in inner)
             stake["odd"] = (f"{worktree} is not there; if it was moved, move it back first",)
-        return Work(Stake(**stake), own, head, on, tip, dropped)  # type: ignore[arg-type]
-    found, files, same = _files(repo, place, own, head, task.copied)
+        seen = Stake(**stake)  # type: ignore[arg-type]
+        return Work(seen, own, head, on, tip, dropped, inner=inner)
+    found, files, same = _files(repo, place, own, head, task.copied, inner)
     odd = []
     if own is not None and not leads_to(place, own) and os.path.lexists(f"{place}/.git"):
         odd.append(f"its .git does not lead to {own}, where tmuxorch made it")
     whole = Stake(**stake, **files, odd=tuple(odd))  # type: ignore[arg-type]
-    return Work(whole, own, head, on, tip, dropped, found, same)
+    settled = own is not None and has_settings(repo, own, found.index)
+    return Work(whole, own, head, on, tip, dropped, found, same, inner, settled)
 
 
 # -- files ------------------------------------------------------------------------------
 
 
 def _files(
-    repo: Repo, top: str, own: str | None, head: str | None, copied: Collection[str]
+    repo: Repo,
+    top: str,
+    own: str | None,
+    head: str | None,
+    copied: Collection[str],
+    inner: Collection[Inner],
 ) -> tuple[Survey, dict[str, object], tuple[str, ...]]:
     """The raw look, and the same in git's categories; whatever git overlooks is added."""
     checkout = Checkout(top, own or repo.common_dir)
@@ -160,7 +176,7 @@ def _files(
     seen = {*staged, *unstaged, *found.untouched}
     ignored = {e.path for e in status.entries if e.xy == IGNORED}
     untracked = {e.path for e in status.entries if e.xy == UNTRACKED and e.path[-1] != "/"}
-    nested = _nested(top, own, found, ignored)
+    nested = _nested(top, own, found, ignored, inner)
     inside = tuple(f"{repository.path}/" for repository in nested)
     new = [
         path
@@ -238,12 +254,23 @@ def _is_same(one: str, other: str) -> bool:
 # -- repositories inside ------------------------------------------------------------------
 
 
-def _nested(top: str, own: str | None, found: Survey, ignored: Collection[str]) -> list[Nested]:
+def _nested(
+    top: str,
+    own: str | None,
+    found: Survey,
+    ignored: Collection[str],
+    linked: Collection[Inner],
+) -> list[Nested]:
     """Those that are work: all but submodules that are just what the commit names."""
     repositories = []
     deadline = time.monotonic() + INSIDE_S
+    repositories += [UNREAD(one.path) for one in linked if one.path not in found.nested]
+    worktrees = {one.path: one for one in linked}
     for path in found.nested:
         entry = found.index.entries.get(path)
+        if path in worktrees:
+            repositories.append(_look_into(f"{top}/{path}", worktrees[path]))
+            continue
         inner = _inner(f"{top}/{path}", top, own)
         if inner is None:
             continue  # a `.git` that is none: files like any others
@@ -268,6 +295,19 @@ def _inner(place: str, top: str, own: str | None) -> Checkout | None:
     homes = [os.path.realpath(top), *([os.path.realpath(f"{own}/modules")] if own else [])]
     inside = inner.startswith(tuple(f"{home}/" for home in homes))
     return Checkout(place, inner, foreign=True) if inside else None
+
+
+def _look_into(place: str, inner: Inner) -> Nested:
+    """How much another linked worktree has uncommitted; its commits are looked at with ours."""
+    if not inner.usable:
+        return UNREAD(inner.path)
+    try:
+        checkout = Checkout(place, inner.own)
+        found = survey(checkout, inner.head)
+        entries = observe_status(checkout).entries
+        return Nested(inner.path, 0, len({entry.path for entry in entries} | found.changed))
+    except (TmuxorchError, OSError, ValueError):
+        return UNREAD(inner.path)
 
 
 def _look_inside(path: str, inner: Checkout, named: str | None, *, scratch: str) -> Nested:
@@ -317,14 +357,25 @@ def _but(repo: Repo, base_commit: str) -> list[str]:
 
 
 def _dropped(
-    repo: Repo, own: str | None, ours: str | None, known: Iterable[str | None]
+    repo: Repo,
+    own: str | None,
+    ours: str | None,
+    known: Iterable[str | None],
+    inner: Iterable[Inner],
 ) -> tuple[str, ...]:
-    """What a reset, an amend or a rebase left to the logs, which go with the worktree."""
-    if own is None:
+    """What a reset, an amend or a rebase left to the logs, which go with the worktree.
+
+    Of worktrees inside, a detached HEAD goes as well.
+    """
+    named = observe_named(own, ours) if own is not None else set()
+    for one in inner:
+        if one.usable:
+            named |= observe_named(one.own, None) | ({one.head} if one.head else set())
+    if not named:
         return ()
     there = [oid for oid in dict.fromkeys(known) if oid and oid.strip("0") and _known(repo, oid)]
     keepers = git.lasting_refs(besides=ours)
-    return tuple(observe_threatened(repo.root, observe_named(own, ours), there, keepers))
+    return tuple(observe_threatened(repo.root, named, there, keepers))
 
 
 def _titled(repo: Repo, commits: Collection[str]) -> Iterator[Commit]:

@@ -90,7 +90,7 @@ def _make(
     agent = plan.agent
     places.mark(agent.task.worktree)
     with repo_lock(ctx, agent.task.repo):
-        git.add_worktree(
+        admin = git.add_worktree(
             request.repo,
             agent.task.worktree,
             branch=agent.task.branch,
@@ -127,6 +127,7 @@ def _make(
             place=place,
             process=started.process,
             shim=started.shim,
+            admin=admin,
             started_at=started.at,
             last_activity_at=started.at,
         )

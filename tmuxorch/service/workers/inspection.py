@@ -34,17 +34,22 @@ DISK_LOOK_S = 0.5
 
 def read_diff(agent: Agent, *, stat: bool = False, colour: bool = False) -> bytes:
     """Commits, staged, unstaged and untracked changes against its base, as git prints them."""
-    repo = git.find_repo(agent.task.repo)
+    repo, task = git.find_repo(agent.task.repo), agent.task
     return git.diff(
-        repo, agent.task.worktree, agent.task.base, agent.task.base_commit, stat=stat, color=colour
+        repo,
+        task.worktree,
+        task.base,
+        task.base_commit,
+        admin=agent.admin,
+        stat=stat,
+        color=colour,
     )
 
 
 def count_work(agent: Agent) -> WorkStats:
     """How much it has written since its base."""
-    return git.work_stats(
-        git.find_repo(agent.task.repo), agent.task.worktree, agent.task.base_commit
-    )
+    repo, task = git.find_repo(agent.task.repo), agent.task
+    return git.work_stats(repo, task.worktree, task.base_commit, admin=agent.admin)
 
 
 # -- its screen ----------------------------------------------------------------------------

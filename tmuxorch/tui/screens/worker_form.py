@@ -85,6 +85,7 @@ class WorkerForm(ModalScreen[FilledForm | None]):
         agent, base = self.query_one("#agent", Input), self.query_one("#base", Input)
         agent.placeholder, base.placeholder = facts.default_agent, literal(facts.base)
         agent.suggester = SuggestFromList(facts.agents, case_sensitive=False)
+        base.suggester = SuggestFromList(facts.bases)
         self.query_one(Paper).remember(facts.tasks)
 
     def complain(self, problem: str) -> None:
