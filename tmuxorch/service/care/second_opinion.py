@@ -5,6 +5,7 @@ What changed while they looked is no disagreement: we look before and after.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from collections.abc import Iterator, Mapping
 
 from tmuxorch.adapters.git.branches import branch_commits
@@ -15,7 +16,6 @@ from tmuxorch.core.observation import Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.care.doctor import Check
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
