@@ -5,8 +5,8 @@ What changed while they looked is no disagreement: we look before and after.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git.branches import branch_commits
 from tmuxorch.adapters.git.location import find_repo
