@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from tests.conftest import World, wait_for
+from tests.conftest import World, has_ended, wait_for
 from tmuxorch.core.observation import Unknown
 from tmuxorch.errors import CannotSave
 from tmuxorch.model import AgentId, State, Status
@@ -223,7 +223,7 @@ class LastAnswer(Servers):
             server, agent = self.dying
             self.dying = []
             server.kill()
-            wait_for(lambda: not agent.is_running() or agent.status() == psutil.STATUS_ZOMBIE)
+            wait_for(lambda: has_ended(agent.pid))
         return answer
 
 
