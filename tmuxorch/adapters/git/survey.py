@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from tmuxorch.adapters.git.checkout import STAGED, Checkout
+from tmuxorch.adapters.git.checkout import STAGED, Checkout, list_staged
 from tmuxorch.adapters.git.index_file import Index, IndexEntry, Unreadable, read_index
 from tmuxorch.adapters.system.treewalk import SEALED, Found, walk
 
@@ -191,16 +191,15 @@ def observe_blobs(checkout: Checkout, commit: str | None, index: Index) -> dict[
         return {}
     if not index.entries or index.conflicts:
         return dict(_list_tree(checkout, commit))
-    answer = os.fsdecode(checkout.ask(*STAGED, commit).stdout)
+    answer = checkout.ask(*STAGED, commit).stdout
     if not answer:
         return index.entries
     blobs = dict(index.entries)
-    records = iter(answer.split("\0"))
-    for about, path in zip(records, records, strict=False):
-        mode, _, oid, _, _ = about[1:].split(" ")
-        blobs.pop(path, None)
+    for file in list_staged(answer):
+        mode, oid = file.was
+        blobs.pop(file.path, None)
         if mode != "000000":
-            blobs[path] = IndexEntry(int(mode, 8), oid)
+            blobs[file.path] = IndexEntry(int(mode, 8), oid)
     return blobs
 
 

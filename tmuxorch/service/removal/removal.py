@@ -212,6 +212,10 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
             taken = aside.take(ctx, repo, agent, cap_bytes)
         except TmuxorchError as e:
             raise _quarantined(ctx, agent, e) from e
+        except Exception as bug:
+            # Nobody can carry on from what fails in the same way each time.
+            _quarantined(ctx, agent, CannotSave(f"looking at it or saving it failed: {bug!r}"))
+            raise
         stats = aside.count_work(repo, agent, taken, places.of_save(ctx, agent))
         branch_kept = not insist(ctx, agent.task.repo, lambda: _branch_goes(repo, agent))
     elif os.path.lexists(agent.task.worktree):
