@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -240,3 +241,22 @@ def test_an_agent_that_dies_with_its_server_is_lost_whenever_the_server_was_aske
         settle(health)
         assert [deed.what for deed in told] == ["lost"]
         assert [a.state for a in ctx.store.agents()] == [State.LOST]
+
+
+def test_a_respawned_shim_is_heard_before_its_agent_is_called_dead(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    run = world.state / "run" / made["id"]
+    (run / "launch").rename(run / "later")
+    os.mkfifo(run / "launch", 0o600)  # the new shim waits here before it starts the agent
+    with health_of(world) as (health, ctx, told):
+        world.tmux("respawn-pane", "-k", "-t", made["tmux"]["pane"])
+        wait_for(lambda: has_ended(made["process"]["pid"]))
+        for _ in range(3):
+            health.look()
+        assert [deed.what for deed in told] == []
+        with open(run / "launch", "wb") as pipe:
+            pipe.write((run / "later").read_bytes())
+        wait_for(lambda: health.look() >= 0 and told)
+        assert [deed.what for deed in told] == ["adopted"]
+        [agent] = ctx.store.agents()
+        assert agent.state is State.RUNNING

@@ -136,6 +136,13 @@ def test_the_shim_gets_a_moment_to_say_how_the_agent_ended() -> None:
     assert judge(RUNNING, Observation(FOREIGN, DEAD, DEAD)).action is Action.END
 
 
+def test_a_respawned_shim_gets_a_moment_to_say_that_the_agent_runs() -> None:
+    respawned = replace(FOREIGN, respawned=True)
+    assert judge(RUNNING, Observation(respawned, DEAD, DEAD)).action is Action.LOOK_AGAIN
+    late = Observation(respawned, DEAD, DEAD, dead_for_s=10.0)
+    assert judge(RUNNING, late).action is Action.END
+
+
 def test_a_window_whose_shim_died_gets_a_moment_to_go() -> None:
     assert judge(RUNNING, Observation(SEEN, DEAD, DEAD)).action is Action.LOOK_AGAIN
 

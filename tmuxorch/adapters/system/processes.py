@@ -42,6 +42,16 @@ class Member:
         return f"{self.process.pid} ({self.command})"
 
 
+def orphans_since(shim: ProcessId | None) -> int | None:
+    """From which tick on orphans of the agent may be about; None while its shim adopts them all.
+
+    Where there are no subreapers (macOS) they may be at any time.
+    """
+    if shim is None or (procfs.LINUX and isinstance(procfs.observe_process(shim), Alive)):
+        return None
+    return shim.ticks
+
+
 def find_family(
     *,
     agent_id: str,

@@ -168,8 +168,15 @@ class Observer:
             return answer
         if pane is not None:
             self._missed.pop(agent.task.id, None)
-            held = is_held(pane, agent.run.shim, rundir.run_dir(self.state_dir, agent.task.id))
-            return WindowSeen(pane.place, held, pane.panes_in_window - 1, pane.activity_at)
+            directory = rundir.run_dir(self.state_dir, agent.task.id)
+            held = is_held(pane, agent.run.shim, directory)
+            return WindowSeen(
+                pane.place,
+                held,
+                pane.panes_in_window - 1,
+                pane.activity_at,
+                respawned=not held and is_held(pane, None, directory),
+            )
         self._missed[agent.task.id] = self._missed.get(agent.task.id, 0) + 1
         return WindowMissed() if self._missed[agent.task.id] < 2 else WindowGone()
 

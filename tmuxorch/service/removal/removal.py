@@ -17,7 +17,7 @@ from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.store.saves import read_manifest
 from tmuxorch.adapters.system import processes, procfs
 from tmuxorch.adapters.tmux.holding import is_held
-from tmuxorch.core.observation import Alive, Dead
+from tmuxorch.core.observation import Alive, Dead, Ended
 from tmuxorch.core.progress import Phase
 from tmuxorch.core.view import exit_of
 from tmuxorch.errors import (
@@ -40,9 +40,11 @@ from tmuxorch.service.removal import aside
 from tmuxorch.service.workers.visibility import recorded_processes, refuse_unseen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.config import Config
-    from tmuxorch.model import Agent
+    from tmuxorch.model import Agent, ProcessId
     from tmuxorch.service.context import Context
     from tmuxorch.service.removal.aside import Taken
 
@@ -190,7 +192,7 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
         agent_id=agent.task.id,
         roots=roots,
         worktree=agent.task.worktree,
-        since_ticks=roots[0].ticks if roots else None,
+        since_ticks=_orphans_since(ctx, agent, roots),
         grace_s=grace_s,
     )
     rundir.note_over(ctx.run_dir(agent.task.id), run=agent.run.number)
@@ -201,6 +203,14 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
             held = any(is_held(pane, it, ctx.run_dir(agent.task.id)) for it in roots or (None,))
             (tmux.close_pane if held else tmux.disown_pane)(pane)
     ctx.checkpoint("remove:closed")
+
+
+def _orphans_since(ctx: Context, agent: Agent, roots: Sequence[ProcessId]) -> int | None:
+    """None where the run came to an end that left none: seen over, or told of by its shim."""
+    is_over = rundir.is_over(ctx.run_dir(agent.task.id), run=agent.run.number)
+    if is_over or isinstance(liveness.read_exit(ctx.state_dir, agent), Ended):
+        return None
+    return processes.orphans_since(roots[0] if roots else None)
 
 
 def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | None]:

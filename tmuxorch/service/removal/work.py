@@ -93,7 +93,7 @@ def _strangers(agent: Agent) -> tuple[Member, ...]:
         agent_id=agent.task.id,
         roots=tuple(p for p in (agent.run.shim, agent.run.process) if p is not None),
         worktree=agent.task.worktree,
-        since_ticks=agent.run.shim.ticks if agent.run.shim is not None else None,
+        since_ticks=processes.orphans_since(agent.run.shim) if agent.run.exit is None else None,
     )
     own = {member.process for member in family}
     inside = any(
