@@ -10,6 +10,7 @@ import re
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from tmuxorch.core.evidence import Source
 from tmuxorch.core.inputbox import holds, plain_words, read_box
@@ -21,7 +22,6 @@ from tmuxorch.service.health.activity import profile_of
 from tmuxorch.service.workers import answering
 from tmuxorch.service.workers.onlooker import Onlooker, poll
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.config import Config
     from tmuxorch.config.profiles import Profile
