@@ -26,7 +26,7 @@ def command(ctx: click.Context, name: str, choice: str, as_json: bool) -> int:
     """
     session: Session = ctx.obj
     agent = session.find(name)
-    config = session.config_of(agent.task.repo)
+    config = session.ctx.settings.for_ending(agent.task.repo)
     taken = answering.answer(session.ctx, config, agent, choice)
     if as_json:
         print_json({"answered": True, "choice": {"key": taken.key, "text": taken.text}})

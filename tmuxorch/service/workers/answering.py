@@ -14,7 +14,7 @@ from tmuxorch.core.inputbox import plain_words
 from tmuxorch.core.question import Mark, match_choices, read_mark
 from tmuxorch.core.view import describe_question
 from tmuxorch.errors import NotDelivered, NotReady, QuestionChanged
-from tmuxorch.model import Status
+from tmuxorch.model import EventKind, Status
 from tmuxorch.service.health.activity import profile_of
 from tmuxorch.service.workers.onlooker import Onlooker, poll
 
@@ -43,9 +43,8 @@ def answer(
         shown = agent.run.question
     question = _find_question(onlooker, shown)
     choice = choose(onlooker, question, said)
-    ctx.store.record(
-        agent, "answered", f"with {choice.text!r} to {question.text.splitlines()[-1:]}"
-    )
+    asked = "".join(question.text.splitlines()[-1:])
+    ctx.store.record(agent, EventKind.ANSWERED, f"with {choice.text!r} to {asked!r}")
     return choice
 
 
@@ -85,7 +84,9 @@ def _find_question(onlooker: Onlooker, shown: Question | None) -> Question:
     if shown is not None and now.question != shown:
         from tmuxorch.adapters.store.records import Sighting
 
-        onlooker.ctx.store.show([Sighting(onlooker.agent, {"question": now.question})])
+        onlooker.ctx.store.show(
+            [Sighting(onlooker.agent, {"question": now.question}, EventKind.SEEN)]
+        )
         raise QuestionChanged(
             f"{onlooker.name} asks something else by now, so nothing was pressed; if you mean "
             f"this, answer again:\n{describe_question(now.question)}"
