@@ -72,7 +72,6 @@ def agent(state: State, **changes: Any) -> Agent:
         "process": PROCESS,
         "shim": SHIM,
         "owner": None,
-        "step": "",
         "reason": None,
         "keep_branch": False,
         "exit": None,

@@ -43,6 +43,14 @@ def wait_for(look: Callable[[], T], *, what: str = "the condition") -> T:
         time.sleep(0.01)
 
 
+def has_ended(pid: int) -> bool:
+    """tmux leaves the root of a pane a zombie for as long as it likes."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 def pytest_configure() -> None:
     """Hand on no ignored signal: nohup, and a script's `&`, would deafen all that is tried here."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

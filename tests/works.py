@@ -31,6 +31,7 @@ ODD_NAMES = (
     b"trail ",
     b" lead",
     b"-dash",
+    b":colon",
     b"*",
 )
 

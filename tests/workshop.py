@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tmuxorch import config as configuration
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.store.rows import agent_of
 from tmuxorch.model import Agent, AgentId, HistoryEntry, Kind, Reason, State, Status
@@ -57,10 +56,12 @@ class Workshop:
             "HOME": str(directory),
             "GIT_CONFIG_GLOBAL": str(directory / "gitconfig"),
             "GIT_CONFIG_NOSYSTEM": "1",
+            "TMUXORCH_CONFIG": str(directory / "config.toml"),
             "TMUXORCH_STATE_DIR": str(directory / "state"),
             "TMUXORCH_WORKTREES_DIR": str(directory / "worktrees"),
         }
         (directory / "gitconfig").write_text(GITCONFIG)
+        (directory / "config.toml").write_text("[cleanup]\ngrace_s = 0.1\n")
         self.repo = directory / "repo"
         self.made = 0
 
@@ -86,7 +87,7 @@ class Workshop:
         self.sh(self.repo, "add", ".")
         self.sh(self.repo, "commit", "-qm", "first")
         self.ctx: Context = open_context(self.environ, socket=str(self.directory / "no-tmux"))
-        self.config = configuration.load(str(self.directory / "no-config"), None)
+        self.config = self.ctx.settings.own()
 
     def sh(self, directory: Path | str, *arguments: str, ok: bool = True) -> str:
         argv = ["git", "-C", str(directory), *arguments]
@@ -112,7 +113,7 @@ class Workshop:
             "branch": f"tmuxorch/{name}", "branch_made": True, "base": "main", "base_commit": base,
             "worktree": str(self.directory / "worktrees" / "repo" / f"{name}-{agent_id[:4]}"),
             "command": ("sh",), "copied": (), "conversation": None, "socket": self.ctx.socket,
-            "place": None, "process": None, "shim": None, "owner": None, "step": "",
+            "place": None, "process": None, "shim": None, "owner": None,
             "reason": None, "keep_branch": False, "exit": None, "stopped": True, "restarts": 0,
             "created_at": self.ctx.clock(), "started_at": None, "ended_at": None,
             "last_activity_at": None,
@@ -144,7 +145,7 @@ class Workshop:
     def remove(self, agent: Agent, reason: Reason = Reason.USER) -> HistoryEntry:
         current = self.ctx.store.agent(agent.task.id)
         assert current is not None
-        return removal.remove(self.ctx, current, reason=reason, grace_s=0.1)
+        return removal.remove(self.ctx, current, reason=reason)
 
     def restore(self, entry: HistoryEntry, name: str | None = None) -> Agent:
         return restoring.restore(self.ctx, self.config, entry, name=name)

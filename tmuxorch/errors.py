@@ -1,8 +1,14 @@
-"""Every failure a person can meet, as one tree that imports nothing.
+"""Every failure a person can meet, as one tree that imports nothing; `Impossible` is none.
 
 `code` is what scripts match on (`--json` prints it); the message is one sentence
 that says what failed, what was left untouched and what to do next.
 """
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
 
 
 class TmuxorchError(Exception):
@@ -195,3 +201,14 @@ class NotTrusted(TmuxorchError):
 
 class NeedsTerminal(TmuxorchError):
     code = "needs_terminal"
+
+
+class Impossible(Exception):
+    """What the code rules out has happened: a bug, and nothing is built on it."""
+
+
+def sure(value: "Value | None", why: str) -> "Value":
+    """The value, which cannot be missing; `why` not. For all that a wrong guess would harm."""
+    if value is None:
+        raise Impossible(f"nothing is there, but {why}")
+    return value

@@ -91,6 +91,64 @@ class Reason(StrEnum):
     SWEPT = "swept"
 
 
+class Milestone(StrEnum):
+    """What somebody who makes or removes an agent has reached, where it makes a difference."""
+
+    BEGUN = ""
+    BURIED = "buried"
+    RESTORING = "restoring"
+
+
+class EventKind(StrEnum):
+    """What was done with an agent, as the decision log says it.
+
+    Some are followed by what it was done to; see `Event.what`.
+    """
+
+    CREATING = "creating"
+    STARTED = "started"
+    CREATION_FAILED = "creation failed"
+    ADOPTED = "adopted"
+    RENAMED = "renamed"
+    SEEN = "seen"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    ENDED = "ended"
+    LOST = "lost"
+    WINDOW_CLOSED = "closed its window"
+    TAKEN_OVER = "taken over"
+    TAKEN_AS_ENDED = "taken as ended"
+    RESTARTING = "restarting"
+    RESTART_FAILED = "restart failed"
+    RESUME_FAILED = "resume failed"
+    DIED_AT_ONCE = "died at once"
+    MERGED = "merged"
+    KEPT_FOR_REVIEW = "kept for review"
+    CLEANING_UP = "cleaning up"
+    REMOVING = "removing"
+    REMOVED = "removed"
+    QUARANTINED = "quarantined"
+    BRANCH_KEPT = "kept its branch"
+    GIT_DIRECTORY_LEFT = "left git's directory of its worktree"
+    TRASH_LEFT = "left files in the trash"
+    RESTORED = "restored"
+    RESTORE_FAILED = "restore failed"
+    REBUILT = "rebuilt"
+    COULD_NOT = "could not"
+    SWEPT = "swept"
+    SWEEP_FAILED = "could not sweep"
+    DROPPED = "dropped"
+    FINISHED = "finished"
+    BRANCH_MENDED = "gave"
+    LOCK_CLEARED = "cleared"
+    SETTING_UNUSABLE = "a setting cannot be used"
+    GOES_ON = "goes on"
+
+    def of(self, subject: str) -> str:
+        """What was done, and to what."""
+        return f"{self} {subject}"
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessId:
     """One process for all time: a reused pid is another ProcessId.
@@ -203,6 +261,22 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """How far an agent's owner has got; of a restore also which entry it brings back."""
+
+    reached: Milestone = Milestone.BEGUN
+    entry: AgentId | None = None
+
+    def __str__(self) -> str:
+        return self.reached if self.entry is None else f"{self.reached}:{self.entry}"
+
+    @classmethod
+    def parse(cls, text: str) -> Step:
+        reached, colon, entry = text.partition(":")
+        return cls(Milestone(reached), AgentId(entry) if colon else None)
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
     """A task, its run, and where it stands: one row of the store.
 
@@ -219,7 +293,7 @@ class Agent:
     state: State
     status: Status
     owner: ProcessId | None = None
-    step: str = ""
+    step: Step = Step()
     reason: Reason | None = None
     keep_branch: bool = False
     deaths: tuple[float, ...] = ()
@@ -230,7 +304,10 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of the decision log: what was done with an agent, and the facts behind it."""
+    """One line of the decision log: what was done with an agent, and the facts behind it.
+
+    `what` is the kind, for some of them followed by what it was done to.
+    """
 
     seq: int
     at: float
@@ -238,6 +315,12 @@ class Event:
     name: str
     what: str
     why: str
+
+    @property
+    def kind(self) -> EventKind | None:
+        """None if it was written by a version that said it otherwise."""
+        fits = [k for k in EventKind if self.what == k or self.what.startswith(f"{k} ")]
+        return max(fits, key=len, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def dataclass(*, frozen: bool, slots: bool) -> Callable[[type], type]:
     """The decorator, called as the real one is where a value is meant."""
-    assert frozen
-    assert slots
+    if not (frozen and slots):
+        raise TypeError("a value is frozen and has slots")
     return _make
 
 

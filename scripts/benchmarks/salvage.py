@@ -91,7 +91,7 @@ class World:
         return path
 
     def remove(self, agent: Agent) -> HistoryEntry:
-        return removal.remove(self.ctx, agent, reason=Reason.USER, grace_s=0.1)
+        return removal.remove(self.ctx, agent, reason=Reason.USER)
 
     def wait_for_trash(self) -> None:
         """Until the background has deleted it, so that nobody else pays for it."""

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.conftest import World, wait_for
+from tests.conftest import World, has_ended, wait_for
 from tests.e2e.test_watch_death import SLEEP, change, column, kill, listed, watch_once, write
 
 HOUR_S = 3600.0
@@ -62,14 +62,6 @@ def kill_all(worker: dict[str, Any]) -> None:
     kill(worker, "shim_pid")
     for who in ("shim_pid", "pid"):
         wait_for(lambda pid=worker["process"][who]: has_ended(pid))  # type: ignore[misc]
-
-
-def has_ended(pid: int) -> bool:
-    """tmux leaves the root of a pane a zombie for as long as it likes."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def test_a_persistent_agent_that_lived_long_is_healthy_though_the_clock_was_set_back(

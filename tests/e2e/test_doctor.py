@@ -193,7 +193,7 @@ def test_a_store_that_another_holds_is_not_set_aside(
     with sqlite3.connect(world.state / "tmuxorch.db", isolation_level=None) as db:
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("BEGIN EXCLUSIVE")
-        db.execute("PRAGMA user_version = 1")
+        db.execute(f"PRAGMA user_version = {database.SCHEMA_VERSION}")
         with pytest.raises(StoreUnusable, match="locked"):
             repair.set_damaged_store_aside(str(world.state))
     db.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import tmuxorch
-from tests.conftest import World
+from tests.conftest import World, wait_for
 
 PACKAGE = Path(tmuxorch.__file__).parent
 MODULES = {
@@ -126,3 +126,29 @@ def imported_by(world: World, *arguments: str) -> tuple[subprocess.CompletedProc
     }
     assert "sqlite3" in modules, "the list of modules was not read"
     return done, modules
+
+
+def test_what_ls_and_report_need_imports_no_typing_and_nobody_else_goes_without(
+    world: World,
+) -> None:
+    """For them typing costs more than it gives; elsewhere TYPE_CHECKING is imported from it."""
+    made = world.new("-n", "a", "--no-wait", "--", "sleep", "1000")
+    ended = world.new("-n", "b", "--no-wait", "--", "true")
+    needed: set[str] = set()
+    wait_for(lambda: world.run("ls", "--json").stdout.count('"alive": true') == 1)
+    for arguments in (["ls"], ["ls", "--all", "--json"], ["report", "working"]):
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-m", "tmuxorch", *arguments],
+            cwd=world.repo,
+            env=world.environ | {"TMUXORCH_AGENT_ID": made["id"]},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        needed |= {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert ended["id"] in world.run("ls", "--json").stdout
+    assert "typing" not in needed
+    without = {
+        name for name, path in MODULES.items() if "TYPE_CHECKING = False" in path.read_text()
+    }
+    assert without - {"tmuxorch.shim"} <= needed

@@ -237,6 +237,29 @@ def test_what_a_killed_shim_could_not_end_is_ended(world: World) -> None:
 
 
 @needs_proc
+@pytest.mark.parametrize("verb", [["stop"], ["rm", "-y"], ["restart"]])
+def test_a_persons_daemon_without_an_environment_is_no_agents(
+    world: World, verb: list[str]
+) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    note = world.directory / "pid"
+    # Twice forked, so that nothing but its directory is left to tell whose it is.
+    script = f"echo $$ > {note}.part; mv {note}.part {note}; exec sleep 1000"
+    daemon = ["setsid", "-f", "env", "-i", "/bin/sh", "-c", script]
+    subprocess.run(daemon, cwd=made["worktree"], check=True)
+    wait_for(note.exists)
+    theirs = psutil.Process(int(note.read_text()))
+    try:
+        said = world.run("rm", "a", ok=False)
+        assert f"process {theirs.pid}" in said.stderr or str(theirs.pid) in said.stderr
+        world.run(*verb, "a")
+        assert theirs.is_running()
+        assert theirs.status() != psutil.STATUS_ZOMBIE
+    finally:
+        theirs.kill()
+
+
+@needs_proc
 def test_a_file_that_a_stranger_has_mapped_is_not_deleted_under_it(world: World) -> None:
     made = world.new("-n", "a", *SLEEP)
     data = Path(made["worktree"]) / "data"

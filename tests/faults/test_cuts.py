@@ -24,7 +24,6 @@ FAULTS = ("SIGKILL", "disk full", "bug")
 # Acts on a worker in a process of its own, which meets the fault at one step.
 DRIVER = """
 import os, sys
-from tmuxorch import config
 from tmuxorch.model import Reason
 from tmuxorch.service.removal import removal, restoring
 from tmuxorch.service.sweep import sweep
@@ -41,13 +40,12 @@ def checkpoint(name):
 
 ctx.checkpoint = checkpoint
 if verb == "remove":
-    removal.remove(ctx, ctx.store.agent(key), reason=Reason.USER, grace_s=0.1)
+    removal.remove(ctx, ctx.store.agent(key), reason=Reason.USER)
 elif verb == "restore":
-    settings = config.load("/nowhere/config.toml", None)
-    restoring.restore(ctx, settings, ctx.store.history_entry(key))
+    restoring.restore(ctx, ctx.settings.own(), ctx.store.history_entry(key))
 else:
     for orphan in sweep.observe_orphans(ctx):
-        sweep.apply(ctx, orphan, grace_s=0.1)
+        sweep.apply(ctx, orphan)
 """
 
 

@@ -142,17 +142,19 @@ def removed_under(shop: Workshop, dying: Dying, agent: Agent, how: str, *at: int
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("deaths", [1, 3])
 @pytest.mark.parametrize("how", HOWS)
 def test_a_removal_comes_to_its_end_whichever_git_dies(
-    shop: Workshop, dying: Dying, how: str
+    shop: Workshop, dying: Dying, how: str, deaths: int
 ) -> None:
+    """After three deaths nothing is asked again, and the whole step is repeated."""
     agent, _ = worker(shop)
     dying.begin()
     shop.remove(agent)
-    for n in numbers(dying.end(), how):
+    for n in numbers(dying.end(), f"{how}{deaths}", 2):
         agent, before = worker(shop)
         had = {entry.task.id for entry in shop.ctx.store.history()}
-        told = removed_under(shop, dying, agent, how, n)
+        told = removed_under(shop, dying, agent, how, *range(n, n + deaths))
         (entry,) = [e for e in shop.ctx.store.history() if e.task.id not in had]
         assert entry.task.id == agent.task.id, told
         assert entry.head_commit, told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from tests.conftest import World, wait_for
+from tests.conftest import World, has_ended, wait_for
 from tmuxorch.core.observation import Unknown
 from tmuxorch.errors import CannotSave
 from tmuxorch.model import AgentId, State, Status
@@ -19,7 +20,6 @@ from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health.loop import GRACE_S, Deed, Health
 from tmuxorch.service.health.panes import Answer, Servers
 from tmuxorch.service.removal import removal
-from tmuxorch.service.settings import Settings
 
 SLEEP = ("--", "sleep", "1000")
 
@@ -39,8 +39,6 @@ def health_of(
     world: World, *, clock: Callable[[], float] = time.time
 ) -> Iterator[tuple[Health, Context, list[Deed]]]:
     told: list[Deed] = []
-    said: list[str] = []
-    settings = Settings(str(world.home / "config.toml"), trusted=lambda _: False, tell=said.append)
 
     def opened() -> Context:
         ctx = open_context(world.environ, socket=world.socket)
@@ -48,7 +46,7 @@ def health_of(
         return ctx
 
     ctx = opened()
-    health = Health(ctx, settings, open_context=opened, tell=told.append, on_bug=raise_bug)
+    health = Health(ctx, open_context=opened, tell=told.append, on_bug=raise_bug)
     try:
         yield health, ctx, told
     finally:
@@ -226,7 +224,7 @@ class LastAnswer(Servers):
             server, agent = self.dying
             self.dying = []
             server.kill()
-            wait_for(lambda: not agent.is_running() or agent.status() == psutil.STATUS_ZOMBIE)
+            wait_for(lambda: has_ended(agent.pid))
         return answer
 
 
@@ -243,3 +241,22 @@ def test_an_agent_that_dies_with_its_server_is_lost_whenever_the_server_was_aske
         settle(health)
         assert [deed.what for deed in told] == ["lost"]
         assert [a.state for a in ctx.store.agents()] == [State.LOST]
+
+
+def test_a_respawned_shim_is_heard_before_its_agent_is_called_dead(world: World) -> None:
+    made = world.new("-n", "a", *SLEEP)
+    run = world.state / "run" / made["id"]
+    (run / "launch").rename(run / "later")
+    os.mkfifo(run / "launch", 0o600)  # the new shim waits here before it starts the agent
+    with health_of(world) as (health, ctx, told):
+        world.tmux("respawn-pane", "-k", "-t", made["tmux"]["pane"])
+        wait_for(lambda: has_ended(made["process"]["pid"]))
+        for _ in range(3):
+            health.look()
+        assert [deed.what for deed in told] == []
+        with open(run / "launch", "wb") as pipe:
+            pipe.write((run / "later").read_bytes())
+        wait_for(lambda: health.look() >= 0 and told)
+        assert [deed.what for deed in told] == ["adopted"]
+        [agent] = ctx.store.agents()
+        assert agent.state is State.RUNNING

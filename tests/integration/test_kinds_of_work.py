@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.workshop import Workshop, write
+from tmuxorch.adapters.git import packs
 from tmuxorch.core.stake import Stake, describe
 from tmuxorch.model import State
 from tmuxorch.service.removal.work import observe_stake
@@ -655,3 +656,30 @@ def test_commits_are_kept_though_neither_head_nor_branch_has_them(shop: Workshop
     shop.collect_garbage()
     shop.sh(shop.repo, "cat-file", "-e", f"{commit}^{{tree}}")
     assert (Path(shop.restore(entry).task.worktree) / "precious.txt").exists()
+
+
+def test_a_staged_file_may_begin_as_the_lines_of_git_do(shop: Workshop) -> None:
+    agent = shop.worker()
+    top = Path(agent.task.worktree)
+    write(top / ":x", "in the index\n")
+    shop.sh(top, "add", "--", "./:x")
+    write(top / ":x", "in the directory\n")
+    before = shop.look(top)
+    again = shop.restore(shop.remove(agent))
+    assert shop.look(Path(again.task.worktree)) == before
+
+
+def test_a_bug_in_saving_quarantines_and_the_next_removal_begins_anew(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = shop.worker()
+    write(Path(agent.task.worktree) / "new.txt", "work\n")
+    with monkeypatch.context() as broken:
+        broken.setattr(packs, "write_staged", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            shop.remove(agent)
+    (kept,) = shop.ctx.store.agents()
+    assert kept.state is State.QUARANTINED
+    assert (Path(agent.task.worktree) / "new.txt").read_text() == "work\n"
+    again = shop.restore(shop.remove(kept))
+    assert (Path(again.task.worktree) / "new.txt").read_text() == "work\n"

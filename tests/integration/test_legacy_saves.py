@@ -266,10 +266,10 @@ def test_a_sweep_converts_what_is_past_its_days_and_drops_none_of_it(shop: Works
     shop.ctx.clock = lambda: entry.removed_at + 10 * history.DAY_S
     assert history.observe_unmerged(entry) is not None
     (found,) = sweep.observe_orphans(shop.ctx, keep_days=1)
-    assert (found.kind, found.action) == (sweep.Thing.HISTORY, sweep.Action.SALVAGE)
+    assert (found.kind, found.action) == (sweep.Thing.HISTORY, sweep.Disposal.SALVAGE)
     assert sweep.apply(shop.ctx, found, keep_days=1).done
     (found,) = sweep.observe_orphans(shop.ctx, keep_days=1)
-    assert found.action is sweep.Action.KEEP
+    assert found.action is sweep.Disposal.KEEP
 
 
 def special_member(name: str, **values: object) -> tarfile.TarInfo:

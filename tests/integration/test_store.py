@@ -149,11 +149,11 @@ def test_history_and_the_end_of_the_agent_are_one_transaction(store: Store) -> N
     agent = make_agent()
     store.add(agent)
     with pytest.raises(StateConflict):
-        store.bury(agent, make_entry(agent), step="buried")
+        store.bury(agent, make_entry(agent))
     assert store.history() == [], "a burial that fails writes no history"
     removing = store.swap(agent, expect=[State.CREATING], state=State.REMOVING)
-    buried = store.bury(removing, make_entry(agent), step="buried")
-    store.bury(buried, replace(make_entry(agent), last_screen="again"), step="buried")
+    buried = store.bury(removing, make_entry(agent))
+    store.bury(buried, replace(make_entry(agent), last_screen="again"))
     (entry,) = store.history()
     assert entry == make_entry(agent)
     store.forget(buried)
@@ -164,7 +164,7 @@ def test_history_is_searched_by_words_and_repository(store: Store) -> None:
     for number, (name, repo) in enumerate([("fix-login", "/a"), ("fix-css", "/b"), ("docs", "/a")]):
         agent = changed(make_agent(number), name=name, repo=repo, state=State.REMOVING)
         store.add(agent)
-        store.bury(agent, replace(make_entry(agent), removed_at=float(number)), step="buried")
+        store.bury(agent, replace(make_entry(agent), removed_at=float(number)))
     assert [e.task.name for e in store.history()] == ["docs", "fix-css", "fix-login"]
     assert [e.task.name for e in store.history(search="FIX")] == ["fix-css", "fix-login"]
     assert [e.task.name for e in store.history(search="fix login")] == ["fix-login"]

@@ -16,7 +16,7 @@ from tests.conftest import wait_for
 from tests.workshop import Workshop, write
 from tmuxorch.model import Agent, Reason, State
 from tmuxorch.service.sweep import sweep
-from tmuxorch.service.sweep.sweep import Action, Orphan, Thing
+from tmuxorch.service.sweep.sweep import Disposal, Orphan, Thing
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def find(shop: Workshop, name: str | Path, **options: int) -> Orphan:
 
 def apply_all(shop: Workshop, **options: int) -> list[Orphan]:
     found = sweep.observe_orphans(shop.ctx, **options)
-    return [sweep.apply(shop.ctx, orphan, grace_s=0.1, **options) for orphan in found]
+    return [sweep.apply(shop.ctx, orphan, **options) for orphan in found]
 
 
 def dead_owner() -> object:
@@ -69,13 +69,13 @@ def test_a_worktree_without_record_is_saved_and_can_be_restored(shop: Workshop) 
     found = find(shop, top)
     assert (found.kind, found.action, found.repo) == (
         Thing.WORKTREE,
-        Action.SALVAGE,
+        Disposal.SALVAGE,
         agent.task.repo,
     )
     assert found.bytes is not None
     assert found.bytes > len("precious\n")
     assert top.exists(), "a look changes nothing"
-    assert sweep.apply(shop.ctx, found, grace_s=0.1).done
+    assert sweep.apply(shop.ctx, found).done
     assert not top.exists()
     (entry,) = shop.ctx.store.history()
     assert (entry.reason, entry.task.name, entry.task.id) == (Reason.SWEPT, "lost", agent.task.id)
@@ -97,7 +97,7 @@ def test_one_that_somebody_works_in_is_kept(shop: Workshop) -> None:
     with subprocess.Popen(["sleep", "100"], cwd=agent.task.worktree) as process:
         wait_for(lambda: os.path.exists(f"/proc/{process.pid}/cwd"))
         found = find(shop, agent.task.worktree)
-        assert found.action is Action.KEEP
+        assert found.action is Disposal.KEEP
         assert str(process.pid) in found.reason
         assert not sweep.apply(shop.ctx, found).done
         assert Path(agent.task.worktree).is_dir()
@@ -126,7 +126,7 @@ def test_a_record_without_directory_goes_and_its_commits_stay(shop: Workshop) ->
     agent = shop.worker("gone")
     commit = shop.commit(Path(agent.task.worktree), "done.txt")
     subprocess.run(["rm", "-rf", agent.task.worktree], check=True)
-    assert find(shop, agent.task.worktree).action is Action.REMOVE
+    assert find(shop, agent.task.worktree).action is Disposal.REMOVE
     assert [orphan.done for orphan in apply_all(shop)] == [True]
     assert shop.ctx.store.agents() == []
     assert shop.sh(shop.repo, "rev-parse", agent.task.branch).strip() == commit
@@ -136,7 +136,7 @@ def test_a_record_without_directory_goes_and_its_commits_stay(shop: Workshop) ->
 def test_a_missing_disk_is_not_taken_for_missing_directories(shop: Workshop) -> None:
     agent = shop.worker("away")
     os.rename(shop.ctx.worktrees_dir, shop.directory / "unmounted")
-    assert find(shop, agent.task.worktree).action is Action.KEEP
+    assert find(shop, agent.task.worktree).action is Disposal.KEEP
     apply_all(shop)
     os.rename(shop.directory / "unmounted", shop.ctx.worktrees_dir)
     assert shop.ctx.store.agent(agent.task.id) is not None
@@ -150,7 +150,7 @@ def test_a_half_made_worktree_goes(shop: Workshop, lost: str) -> None:
     write(own / "locked", "initializing")
     if lost:
         (own / lost).unlink()
-    assert find(shop, agent.task.worktree).action in (Action.REMOVE, Action.SALVAGE)
+    assert find(shop, agent.task.worktree).action in (Disposal.REMOVE, Disposal.SALVAGE)
     apply_all(shop)
     assert not Path(agent.task.worktree).exists()
     assert not own.exists()
@@ -160,7 +160,7 @@ def test_a_half_made_worktree_goes(shop: Workshop, lost: str) -> None:
 def test_what_a_dead_owner_left_half_done_is_carried_on(shop: Workshop, state: State) -> None:
     agent = shop.worker("cut", state=state, owner=dead_owner())
     write(Path(agent.task.worktree) / "new.txt")
-    assert find(shop, agent.task.worktree).action is Action.SALVAGE
+    assert find(shop, agent.task.worktree).action is Disposal.SALVAGE
     apply_all(shop)
     assert shop.ctx.store.agents() == []
     (entry,) = shop.ctx.store.history()
@@ -180,9 +180,9 @@ def test_a_directory_git_does_not_know_goes_only_if_it_is_empty(shop: Workshop) 
     root = Path(shop.ctx.worktrees_dir) / "repo"
     (root / "empty-1234").mkdir(parents=True)
     write(root / "full-1234" / "file")
-    assert find(shop, root / "empty-1234").action is Action.REMOVE
+    assert find(shop, root / "empty-1234").action is Disposal.REMOVE
     full = find(shop, root / "full-1234")
-    assert (full.action, full.command) == (Action.KEEP, f"rm -r {root}/full-1234")
+    assert (full.action, full.command) == (Disposal.KEEP, f"rm -r {root}/full-1234")
     apply_all(shop)
     assert not (root / "empty-1234").exists()
     assert (root / "full-1234" / "file").exists()
@@ -200,7 +200,7 @@ def test_a_branch_goes_once_its_work_is_merged(shop: Workshop) -> None:
     assert [o for o in sweep.observe_orphans(shop.ctx) if o.id == agent.task.branch] == []
     shop.sh(shop.repo, "merge", "-q", "--no-edit", agent.task.branch)
     found = find(shop, agent.task.branch)
-    assert (found.kind, found.action) == (Thing.BRANCH, Action.REMOVE)
+    assert (found.kind, found.action) == (Thing.BRANCH, Disposal.REMOVE)
     apply_all(shop)
     branches = shop.sh(shop.repo, "branch", "--format=%(refname:short)").split()
     assert agent.task.branch not in branches
@@ -243,13 +243,13 @@ def test_stale_files_go_and_saved_ones_stay(shop: Workshop) -> None:
         state / "tmuxorch.db",
     ]
     by_name = {o.name: o for o in sweep.observe_orphans(shop.ctx)}
-    assert by_name[str(kept[1])].action is Action.KEEP
-    assert by_name[str(kept[2].parent)].action is Action.KEEP
+    assert by_name[str(kept[1])].action is Disposal.KEEP
+    assert by_name[str(kept[2].parent)].action is Disposal.KEEP
     assert all(path.exists() for path in stale)
     apply_all(shop)
     assert [path for path in stale if path.exists()] == []
     assert [path for path in kept if not path.exists()] == []
-    assert {o.action for o in sweep.observe_orphans(shop.ctx)} == {Action.KEEP}
+    assert {o.action for o in sweep.observe_orphans(shop.ctx)} == {Disposal.KEEP}
 
 
 def test_the_safe_part_leaves_all_that_could_matter(shop: Workshop) -> None:
@@ -280,7 +280,7 @@ def test_a_process_of_a_worker_that_is_gone_is_shown_and_left_alone(shop: Worksh
             assert process.stdout is not None
             assert process.stdout.readline()
         found = find(shop, str(ours.pid))
-        assert (found.kind, found.action) == (Thing.PROCESS, Action.REPORT)
+        assert (found.kind, found.action) == (Thing.PROCESS, Disposal.REPORT)
         assert found.command == f"kill {ours.pid}"
         assert [o for o in sweep.observe_orphans(shop.ctx) if o.pid == theirs.pid] == []
         assert not sweep.apply(shop.ctx, found).done
@@ -302,7 +302,7 @@ def test_old_history_goes_unless_its_save_holds_work(shop: Workshop) -> None:
     shop.sh(shop.repo, "merge", "-q", "--no-edit", merged.task.branch)
     assert {orphan.kind for orphan in apply_all(shop, keep_days=3)} == {Thing.BRANCH}
     shop.ctx.clock = lambda: time.time() + 4 * 86_400
-    assert find(shop, entries["holding"].task.id, keep_days=3).action is Action.KEEP
+    assert find(shop, entries["holding"].task.id, keep_days=3).action is Disposal.KEEP
     assert "not committed" in find(shop, entries["holding"].task.id, keep_days=3).reason
     apply_all(shop, keep_days=3)
     assert {entry.task.name for entry in shop.ctx.store.history()} == {"holding", "ignoring"}

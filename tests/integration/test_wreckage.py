@@ -19,7 +19,7 @@ from tmuxorch.model import Agent, ProcessId, State
 from tmuxorch.service.care import doctor, repair
 from tmuxorch.service.care.repository_lock import mend
 from tmuxorch.service.sweep import sweep
-from tmuxorch.service.sweep.sweep import Action, Orphan
+from tmuxorch.service.sweep.sweep import Disposal, Orphan
 
 OLD_S = 1000.0
 FILES = ("gitdir", "HEAD", "commondir", "locked", "index")
@@ -110,7 +110,7 @@ def test_a_creation_cut_off_at_any_write_is_undone(
     if made <= WRITES.index("gitdir"):
         subprocess.run(["rm", "-r", top], check=True)
     for orphan in sweep.observe_orphans(shop.ctx):
-        sweep.apply(shop.ctx, orphan, grace_s=0.1)
+        sweep.apply(shop.ctx, orphan)
     assert shop.ctx.store.agents() == []
     assert not top.exists()
     assert not admin.exists()
@@ -147,7 +147,7 @@ def test_a_half_made_worktree_of_somebody_else_is_told_and_never_touched(shop: W
     age(admin, nameless)
     for path, lacks in ((admin, "commondir"), (nameless, "gitdir")):
         found = find(shop, path)
-        assert found.action is Action.REPORT
+        assert found.action is Disposal.REPORT
         assert lacks in found.reason
         assert "16m ago" in found.reason
         assert found.command == f"rm -r {path}"
@@ -238,7 +238,7 @@ def test_a_lock_that_somebody_holds_stays(shop: Workshop) -> None:
         assert holder.stdout.readline()
         age(lock)
         found = find(shop, lock)
-        assert (found.action, found.command) == (Action.REPORT, None)
+        assert (found.action, found.command) == (Disposal.REPORT, None)
         assert str(holder.pid) in found.reason
         mend(shop.ctx, str(shop.repo))
         assert lock.exists()
@@ -253,7 +253,7 @@ def test_a_lock_of_the_persons_is_told_with_its_age_and_left(shop: Workshop) -> 
     age(lock)
     mend(shop.ctx, str(shop.repo))
     found = find(shop, lock)
-    assert (found.action, found.command) == (Action.REPORT, f"rm {lock}")
+    assert (found.action, found.command) == (Disposal.REPORT, f"rm {lock}")
     assert "16m ago" in found.reason
     assert not sweep.apply(shop.ctx, found).done
     repair.mend_repositories(shop.ctx)

@@ -138,7 +138,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def sweep(self) -> None:
         for orphan in sweep.observe_orphans(self.shop.ctx):
-            sweep.apply(self.shop.ctx, orphan, grace_s=0.1)
+            sweep.apply(self.shop.ctx, orphan)
 
     @rule(target=workers, entry=removed)
     def restore(self, entry: HistoryEntry) -> Agent:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tmuxorch import config
-from tmuxorch.config import Config, DeadPolicy, Profile, Source, TaskBy
+from tmuxorch.config import Config, DeadPolicy, Origin, Profile, TaskBy
 from tmuxorch.errors import ConfigInvalid, NotTrusted
 from tmuxorch.model import Kind
 
@@ -636,8 +636,8 @@ class TestTheEffectiveConfiguration:
 
     def test_knows_the_source_of_each_key(self, user_file: Path) -> None:
         sources = load_text(user_file, CUSTOM).sources
-        assert sources["defaults", "kind"] is Source.USER
-        assert sources["defaults", "agent"] is Source.BUILT_IN
+        assert sources["defaults", "kind"] is Origin.USER
+        assert sources["defaults", "agent"] is Origin.BUILT_IN
 
     def test_is_plain_data_for_json(self, user_file: Path) -> None:
         shown = json.loads(json.dumps(config.as_json(load_text(user_file, CUSTOM))))
@@ -651,7 +651,7 @@ class TestTheTemplate:
     def test_changes_nothing_as_it_is_written(self, user_file: Path, built_in: Config) -> None:
         loaded = load_text(user_file, config.template())
         assert loaded == built_in
-        assert set(loaded.sources.values()) == {Source.BUILT_IN}
+        assert set(loaded.sources.values()) == {Origin.BUILT_IN}
 
     def test_with_every_setting_uncommented_is_the_defaults(
         self, user_file: Path, built_in: Config
@@ -659,7 +659,7 @@ class TestTheTemplate:
         loaded = load_text(user_file, re.sub(r"(?m)^#(?=\S)", "", config.template()))
         assert loaded == built_in
         shown = set(loaded.sources.values())
-        assert shown == {Source.USER}
+        assert shown == {Origin.USER}
 
     def test_explains_every_key(self, built_in: Config) -> None:
         tables = config.as_json(built_in)

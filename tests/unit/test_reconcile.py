@@ -31,7 +31,7 @@ from tmuxorch.core.observation import (
     WindowFact,
     WindowSeen,
 )
-from tmuxorch.core.reconcile import DESTRUCTIVE, Action, Policy, Verdict, decide
+from tmuxorch.core.reconcile import Action, Policy, Verdict, decide
 from tmuxorch.core.stake import Stake, StakeFact
 from tmuxorch.model import Agent, DeadPolicy, Exit, Kind, Reason, State, Status
 
@@ -134,6 +134,13 @@ def test_the_shim_gets_a_moment_to_say_how_the_agent_ended() -> None:
     late = Observation(SEEN, DEAD, ALIVE, dead_for_s=2.0)
     assert judge(RUNNING, late).action is Action.END
     assert judge(RUNNING, Observation(FOREIGN, DEAD, DEAD)).action is Action.END
+
+
+def test_a_respawned_shim_gets_a_moment_to_say_that_the_agent_runs() -> None:
+    respawned = replace(FOREIGN, respawned=True)
+    assert judge(RUNNING, Observation(respawned, DEAD, DEAD)).action is Action.LOOK_AGAIN
+    late = Observation(respawned, DEAD, DEAD, dead_for_s=10.0)
+    assert judge(RUNNING, late).action is Action.END
 
 
 def test_a_window_whose_shim_died_gets_a_moment_to_go() -> None:
@@ -308,6 +315,9 @@ def test_over_every_combination_nothing_is_done_in_ignorance_or_to_the_living() 
                 check(who, seen, verdict)
                 count += 1
     assert count > 100_000
+
+
+DESTRUCTIVE = {Action.END, Action.LOSE, Action.CLOSE, Action.RESTART, Action.REMOVE}
 
 
 def check(who: Agent, seen: Observation, verdict: Verdict) -> None:

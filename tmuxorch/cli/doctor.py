@@ -36,7 +36,7 @@ def command(ctx: click.Context, mend: bool, as_json: bool) -> int:
         checks.append(doctor.check_store(session.ctx))
         checks.append(doctor.check_watcher(session.ctx))
         checks.extend(check_second_opinions(session.ctx))
-        agents = list(doctor.check_agents(session.ctx, session.config_of))
+        agents = list(doctor.check_agents(session.ctx))
         checks.extend(doctor.check_orphans(session.ctx))
     except TmuxorchError as e:
         checks.append(Check(e.code, False, e.message))

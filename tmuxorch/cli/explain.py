@@ -26,7 +26,7 @@ def command(ctx: click.Context, name: str, as_json: bool) -> int:
     """Look at an agent anew, and print what its hook, title, screen and output say of it."""
     session: Session = ctx.obj
     agent = session.find(name)
-    found = explain(session.ctx, session.config_of(agent.task.repo), agent)
+    found = explain(session.ctx, session.ctx.settings.for_ending(agent.task.repo), agent)
     if as_json:
         print_json({"id": agent.task.id, "name": agent.task.name, **_as_object(found)})
     else:

@@ -16,6 +16,7 @@ from tmuxorch.cli.session import Session
 from tmuxorch.core import view
 from tmuxorch.errors import UsageError
 from tmuxorch.model import HistoryEntry, Reason
+from tmuxorch.service.removal.history import matching
 
 _SPAN = re.compile(r"(\d+)([smhdw])")
 _UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -45,7 +46,7 @@ def command(
     repo = session.repo_root() if session.repo_path else None
     store = session.ctx.store
     if len(search) == 1 and not as_json:
-        named = [e for e in store.find_history(search[0], repo=repo) if _is_named(e, search[0])]
+        named = matching(session.ctx, search[0], repo=repo, whole_names=True)
         if len(named) == 1:
             _show(named[0])
             return 0
@@ -64,10 +65,6 @@ def command(
         narrowed = search or reason or since or repo
         session.narrate("no removed workers" + (" match" if narrowed else " yet"))
     return 0
-
-
-def _is_named(entry: HistoryEntry, word: str) -> bool:
-    return entry.task.name == word or (len(word) >= 4 and entry.task.id.startswith(word))
 
 
 def _moment(when: str) -> float:

@@ -72,13 +72,10 @@ def command(
 
 def _remove(session: Session, done: Merged) -> HistoryEntry:
     merging.check_nothing_else_at_stake(done)
-    config = session.config_of(done.agent.task.repo)
     entry = removal.remove(
         session.ctx,
         session.ctx.store.agent(done.agent.task.id) or done.agent,
         reason=Reason.USER,
-        grace_s=config.cleanup.grace_s,
-        cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
     )
     kept = f"; branch {entry.task.branch} is kept" if entry.branch_kept else ""
     session.narrate(f"removed {entry.task.name}{kept}")

@@ -7,7 +7,7 @@ import click
 from tmuxorch.cli.app import common_options, complete_name, json_option
 from tmuxorch.cli.output import print_json
 from tmuxorch.cli.session import Session
-from tmuxorch.cli.watch import own_context, report_bug, settings_of
+from tmuxorch.cli.watch import own_context, report_bug
 from tmuxorch.errors import TmuxorchError, UsageError
 from tmuxorch.model import Agent, State
 from tmuxorch.service.health.leader import ensure_watcher
@@ -51,9 +51,9 @@ def command(ctx: click.Context, name: str | None, fresh: bool, lost: bool, as_js
 
 def _lost(session: Session) -> list[Agent]:
     """The lost agents of this repository, outside one of all, once it is known who is."""
+    session.config()
     health = Health(
         session.ctx,
-        settings_of(session),
         open_context=lambda: own_context(session),
         tell=lambda _: None,
         on_bug=report_bug,

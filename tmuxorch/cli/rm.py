@@ -47,14 +47,11 @@ def command(
         agents = [take_as_gone(session.ctx, agent) for agent in agents]
     entries = []
     for agent in agents:
-        config = session.config_of(agent.task.repo)
         entry = removal.remove(
             session.ctx,
             agent,
             reason=Reason.USER,
             keep_branch=keep_branch,
-            grace_s=config.cleanup.grace_s,
-            cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
         )
         entries.append(entry)
         session.narrate(_words(entry))

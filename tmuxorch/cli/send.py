@@ -69,7 +69,7 @@ def command(
     agent = session.find(name)
     if text == "-":
         text = _standard_input()
-    config = session.config_of(agent.task.repo)
+    config = session.ctx.settings.for_ending(agent.task.repo)
     manner = sending.Manner(answer=answer, confirm=not no_confirm, literal=literal)
     try:
         delivery = sending.send(session.ctx, config, agent, text, manner)

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from tmuxorch import config as configuration
 from tmuxorch import paths
 from tmuxorch.cli import ls
 from tmuxorch.core import naming, view
 from tmuxorch.core.literal import literal
 from tmuxorch.errors import AmbiguousName, UnknownName
-from tmuxorch.service import settings
 from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health.liveness import look
 from tmuxorch.service.removal import history
 from tmuxorch.service.repositories import Repo, find_repository
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from tmuxorch.config import Config, RepoFile
+    from tmuxorch.config import Config
     from tmuxorch.model import Agent, HistoryEntry
 
 
@@ -36,7 +32,6 @@ class Session:
     repo_path: str | None = None
     quiet: bool = False
     as_json: bool = False
-    _configs: dict[str | None, Config] = field(default_factory=dict)
 
     @cached_property
     def ctx(self) -> Context:
@@ -58,35 +53,11 @@ class Session:
         return ls.repository_here()
 
     def config(self, repo_root: str | None = None) -> Config:
-        """The effective configuration; sets how long tmux may take as well."""
-        if repo_root not in self._configs:
-            self._configs[repo_root] = configuration.load(
-                paths.config_path(os.environ), repo_root, trusted=self.is_trusted
-            )
-        config = self._configs[repo_root]
+        """The settings in force; sets how long tmux may take as well."""
+        settings = self.ctx.settings
+        config = settings.own() if repo_root is None else settings.of(repo_root)
         self.ctx.tmux_timeout_s = config.tmux.timeout_s
         return config
-
-    def config_of(self, repo: str) -> Config:
-        """For what must be possible whatever the agent's repository says; see `settings`."""
-        if repo not in self._configs:
-            self._configs[repo] = settings.load_for_person(
-                paths.config_path(os.environ), repo, trusted=self.is_trusted, tell=self.narrate
-            )
-        self.ctx.tmux_timeout_s = self._configs[repo].tmux.timeout_s
-        return self._configs[repo]
-
-    def is_trusted(self, digest: str) -> bool:
-        return self.ctx.store.meta(f"trusted:{digest}") is not None
-
-    def trust(self, file: RepoFile) -> None:
-        """Let the file act as long as it says this."""
-        self.ctx.store.set_meta(f"trusted-text:{file.place}", file.text)
-        self.ctx.store.set_meta(f"trusted:{file.digest}", "yes")
-
-    def trusted_text(self, place: str) -> str | None:
-        """What the file said when it was trusted last."""
-        return self.ctx.store.meta(f"trusted-text:{place}")
 
     def find(self, name: str) -> Agent:
         """The agent by name, id or unique prefix; this repository's own go first."""

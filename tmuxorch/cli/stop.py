@@ -19,7 +19,7 @@ def command(ctx: click.Context, name: str, as_json: bool) -> int:
     """End the agent's processes and close its window; worktree and branch stay."""
     session: Session = ctx.obj
     agent = session.find(name)
-    grace_s = session.config_of(agent.task.repo).cleanup.grace_s
+    grace_s = session.ctx.settings.for_ending(agent.task.repo).cleanup.grace_s
     stopped = running.stop(session.ctx, agent, grace_s=grace_s)
     if as_json:
         print_json(session.look(stopped))

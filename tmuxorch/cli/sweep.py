@@ -14,9 +14,9 @@ from tmuxorch.cli.session import Session
 from tmuxorch.core.sizes import human_size
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.sweep import sweep
-from tmuxorch.service.sweep.sweep import Action, Orphan
+from tmuxorch.service.sweep.sweep import Disposal, Orphan
 
-ACTS = (Action.REMOVE, Action.SALVAGE)
+ACTS = (Disposal.REMOVE, Disposal.SALVAGE)
 
 
 @click.command("sweep")
@@ -36,7 +36,7 @@ def command(ctx: click.Context, act: bool, as_json: bool) -> int:
         found = [orphan for orphan in found if orphan.repo == session.repo_root()]
     failed = False
     if act:
-        found, failed = _apply(session, found)
+        found, failed = _apply(session, found, keep_days)
     if as_json:
         print_json([orphan.as_json() for orphan in found])
     else:
@@ -44,25 +44,18 @@ def command(ctx: click.Context, act: bool, as_json: bool) -> int:
     return 1 if failed else 0
 
 
-def _apply(session: Session, found: list[Orphan]) -> tuple[list[Orphan], bool]:
+def _apply(session: Session, found: list[Orphan], keep_days: int) -> tuple[list[Orphan], bool]:
     """Clear one after the other; one that cannot be cleared does not stop the others."""
     after, failed = [], False
     for orphan in found:
         if orphan.action not in ACTS:
             after.append(orphan)
             continue
-        config = session.config_of(orphan.repo) if orphan.repo else session.config()
         try:
-            done = sweep.apply(
-                session.ctx,
-                orphan,
-                keep_days=config.history.keep_days,
-                grace_s=config.cleanup.grace_s,
-                cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
-            )
+            done = sweep.apply(session.ctx, orphan, keep_days=keep_days)
         except TmuxorchError as error:
             failed = True
-            done = replace(orphan, action=Action.KEEP, reason=f"{orphan.reason}; {error.message}")
+            done = replace(orphan, action=Disposal.KEEP, reason=f"{orphan.reason}; {error.message}")
         after.append(done)
     return after, failed
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from tmuxorch import config as configuration
 from tmuxorch.cli.output import ask
 from tmuxorch.core.literal import literal
 from tmuxorch.errors import NotTrusted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.cli.session import Session
     from tmuxorch.config import RepoFile
@@ -25,6 +25,7 @@ def ask_trust(session: Session, repo_root: str, *, yes: bool = False) -> None:
     Raises NotTrusted without a person to ask, unless `yes` was said beforehand, and for an
     agent: what it could write into the file must not be trusted by itself.
     """
+    settings = session.ctx.settings
     file = configuration.read_repo_file(repo_root)
     if not file.content:
         raise NotTrusted(f"{file.path} is not there or empty: there is nothing to trust")
@@ -39,10 +40,10 @@ def ask_trust(session: Session, repo_root: str, *, yes: bool = False) -> None:
             "with `tmuxorch config --trust` in a terminal (-y, if you have)"
         )
     if not session.quiet or not yes:
-        sys.stderr.write(_told(file, session.trusted_text(file.place)))
+        sys.stderr.write(_told(file, settings.trusted_text(file)))
     if not yes and not ask("Do you trust it?"):
         raise NotTrusted(f"{file.path} is not trusted, and nothing was done")
-    session.trust(file)
+    settings.trust(file)
 
 
 def _told(file: RepoFile, before: str | None) -> str:

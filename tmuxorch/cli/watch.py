@@ -9,7 +9,6 @@ from contextlib import suppress
 
 import click
 
-from tmuxorch import paths
 from tmuxorch.cli import border
 from tmuxorch.cli.app import common_options, json_option
 from tmuxorch.cli.output import print_json
@@ -19,7 +18,6 @@ from tmuxorch.service.context import Context, open_context
 from tmuxorch.service.health.leader import take_lead
 from tmuxorch.service.health.loop import Deed, Health
 from tmuxorch.service.health.watcher import look_once, watch
-from tmuxorch.service.settings import Settings
 
 
 @click.command("watch")
@@ -35,9 +33,9 @@ def command(ctx: click.Context, once: bool, no_events: bool, as_json: bool) -> i
     """
     session: Session = ctx.obj
     done: list[Deed] = []
+    session.config()
     health = Health(
         session.ctx,
-        settings_of(session),
         open_context=lambda: own_context(session),
         tell=done.append if once else lambda deed: _print(deed, as_json),
         on_bug=report_bug,
@@ -55,21 +53,6 @@ def command(ctx: click.Context, once: bool, no_events: bool, as_json: bool) -> i
     session.narrate(f"watching as pid {os.getpid()}; everything that is done is told here")
     watch(health, leadership, events=not no_events, on_bug=report_bug)
     return 0
-
-
-def settings_of(session: Session) -> Settings:
-    """What a watcher of this call obeys."""
-    session.config()
-    return Settings(
-        paths.config_path(os.environ),
-        trusted=session.is_trusted,
-        tell=lambda line: _tell_setting(session, line),
-    )
-
-
-def _tell_setting(session: Session, line: str) -> None:
-    session.ctx.store.note("a setting cannot be used", line)
-    session.narrate(line)
 
 
 def own_context(session: Session) -> Context:

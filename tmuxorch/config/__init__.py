@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from tmuxorch.config.profiles import Profile, TaskBy, build_command, build_custom_command
-from tmuxorch.config.rules import Check, Key, dotted, quote
+from tmuxorch.config.rules import FileCheck, Key, dotted, quote
 from tmuxorch.errors import ConfigInvalid, NotTrusted
 from tmuxorch.model import DeadPolicy, Kind
 from tmuxorch.reading import read_regular
@@ -26,13 +26,13 @@ __all__ = [
     "DeadPolicy",
     "Defaults",
     "History",
+    "Origin",
     "Profile",
     "Restart",
     "Salvage",
     "Setup",
-    "Source",
     "TaskBy",
-    "Tmux",
+    "TmuxSettings",
     "as_json",
     "build_command",
     "build_custom_command",
@@ -49,7 +49,7 @@ _DEFAULTS_FILE = os.path.join(os.path.dirname(__file__), "defaults.toml")
 _FILE_MAX_BYTES = 1_000_000
 
 
-class Source(StrEnum):
+class Origin(StrEnum):
     """Where a value comes from; later ones win."""
 
     BUILT_IN = "built-in"
@@ -92,6 +92,11 @@ class Restart:
 class Salvage:
     ignored_cap_mb: int
 
+    @property
+    def cap_bytes(self) -> int:
+        """How much of ignored files one save may hold."""
+        return self.ignored_cap_mb * 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class History:
@@ -99,7 +104,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Tmux:
+class TmuxSettings:
     timeout_s: float
 
 
@@ -113,10 +118,10 @@ class Config:
     restart: Restart
     salvage: Salvage
     history: History
-    tmux: Tmux
+    tmux: TmuxSettings
     keys: Mapping[str, str]
     agents: Mapping[str, Profile]
-    sources: Mapping[Key, Source] = field(compare=False, repr=False)
+    sources: Mapping[Key, Origin] = field(compare=False, repr=False)
 
 
 def load(
@@ -126,11 +131,11 @@ def load(
 
     `trusted` is asked with the `trust_digest` of a repository's file that needs it.
     """
-    files = {Source.BUILT_IN: _DEFAULTS_FILE, Source.USER: config_path}
+    files = {Origin.BUILT_IN: _DEFAULTS_FILE, Origin.USER: config_path}
     if repo_root is not None:
-        files[Source.REPO] = os.path.join(repo_root, REPO_FILE)
+        files[Origin.REPO] = os.path.join(repo_root, REPO_FILE)
     values: dict[Key, Any] = {}
-    sources: dict[Key, Source] = {}
+    sources: dict[Key, Origin] = {}
     agents: set[str] = set()
     problems: list[str] = []
     untrusted = False
@@ -141,24 +146,24 @@ def load(
         except ConfigInvalid as invalid:
             problems.append(invalid.message)
             continue
-        check = Check(data, agents, personal=source is not Source.REPO)
+        check = FileCheck(data, agents, personal=source is not Origin.REPO)
         problems += (f"{_shown(path)}: {problem}" for problem in check.problems)
         values |= check.values
         sources |= dict.fromkeys(check.values, source)
         agents |= check.agents
-        if source is Source.REPO and needs_trust(data):
+        if source is Origin.REPO and needs_trust(data):
             untrusted = not trusted(trust_digest(path, content))
     if problems:
         raise ConfigInvalid("\n".join(problems))
     if untrusted:
         raise NotTrusted(
-            f"{_shown(files[Source.REPO])} wants to copy files or run commands: look at it, "
+            f"{_shown(files[Origin.REPO])} wants to copy files or run commands: look at it, "
             "then `tmuxorch config --trust`"
         )
     return _build(values, sources)
 
 
-def _build(values: dict[Key, Any], sources: dict[Key, Source]) -> Config:
+def _build(values: dict[Key, Any], sources: dict[Key, Origin]) -> Config:
     def table(*above: str) -> dict[str, Any]:
         return {key[-1]: value for key, value in values.items() if key[:-1] == above}
 
@@ -176,7 +181,7 @@ def _build(values: dict[Key, Any], sources: dict[Key, Source]) -> Config:
         restart=Restart(**table("restart")),
         salvage=Salvage(**table("salvage")),
         history=History(**table("history")),
-        tmux=Tmux(**table("tmux")),
+        tmux=TmuxSettings(**table("tmux")),
         keys=table("keys"),
         agents=agents,
         sources=sources,
@@ -295,7 +300,7 @@ def dump(config: Config) -> str:
     def write(key: Key, table: Mapping[str, Any]) -> None:
         lines.append(f"\n[{dotted(key)}]")
         for name, value in table.items():
-            source = config.sources.get((*key, name), Source.BUILT_IN)
+            source = config.sources.get((*key, name), Origin.BUILT_IN)
             lines.append(f"{dotted((name,))} = {quote(value)}  # {source}")
 
     for name, table in tables.items():

@@ -183,7 +183,7 @@ AGENT: Mapping[str, Rule] = {
 PERSONAL = frozenset({"salvage", "history", "tmux", "keys"})
 
 
-class Check:
+class FileCheck:
     """The good values of one file by key, and what is wrong with the others.
 
     `known` names the agents of the files before this one, which need no command of their own.

@@ -6,7 +6,10 @@ which takes no part in jumps of the wall clock, and stays there.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from tmuxorch.errors import sure
+
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
@@ -32,10 +35,10 @@ class Moments:
 
     def place(self, what: Hashable, stamp: float) -> float:
         """When it happened, on our scale; a new stamp is not older than the last look at it."""
-        assert self._clocks is not None, "look comes first"
+        wall, _ = sure(self._clocks, "a look comes first")
         last, at, looked = self._placed.get(what, (None, 0.0, None))
         if stamp != last:
-            ago_s = max(0.0, self._clocks[0] - stamp)
+            ago_s = max(0.0, wall - stamp)
             at = self.now - (ago_s if looked is None else min(ago_s, self.now - looked))
         self._placed[what] = stamp, at, self.now
         return at

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from tmuxorch.core.literal import literal
-from tmuxorch.errors import AmbiguousName, BadName, UnknownName
+from tmuxorch.errors import BadName
 
 NAME_MAX = 40
 FALLBACK_NAME = "worker"
@@ -30,7 +30,6 @@ _FILLERS = frozenset(
 )
 
 _ID_PREFIX_MIN = 4
-_LISTED_MAX = 10
 
 Candidate = tuple[str, str]
 """An agent's name and id."""
@@ -105,37 +104,21 @@ def _ascii_lower(text: str) -> str:
     return text.lower()
 
 
-def match(query: str, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+def match(
+    query: str, candidates: Sequence[Candidate], *, whole_names: bool = False
+) -> tuple[Candidate, ...]:
     """All candidates the query can mean; exactly one means it is found.
 
     The first of these that anything satisfies decides: its name, its id, the beginning of its
-    name, the beginning of its id.
+    name unless only `whole_names` count, the beginning of its id.
     """
     if not query:
         return ()
-    found = (
-        tuple(c for c in candidates if c[0] == query)
-        or tuple(c for c in candidates if c[1] == query)
-        or tuple(c for c in candidates if c[0].startswith(query))
+    found = tuple(c for c in candidates if c[0] == query) or tuple(
+        c for c in candidates if c[1] == query
     )
+    if not found and not whole_names:
+        found = tuple(c for c in candidates if c[0].startswith(query))
     if not found and len(query) >= _ID_PREFIX_MIN:
         found = tuple(c for c in candidates if c[1].startswith(query))
     return found
-
-
-def resolve(query: str, candidates: Sequence[Candidate]) -> Candidate:
-    """The one candidate the query means; UnknownName or AmbiguousName says what to type instead."""
-    found = match(query, candidates)
-    if len(found) == 1:
-        return found[0]
-    shown = literal(query[:60])
-    if not found:
-        import difflib
-
-        close = difflib.get_close_matches(query, [name for name, _ in candidates], n=1)
-        hint = f'; did you mean "{close[0]}"?' if close else ""
-        raise UnknownName(f'no agent is called "{shown}"{hint}')
-    listed = [f"{name} ({agent_id})" for name, agent_id in found[:_LISTED_MAX]]
-    if len(found) > _LISTED_MAX:
-        listed.append(f"{len(found) - _LISTED_MAX} more")
-    raise AmbiguousName(f'"{shown}" can mean {", ".join(listed)}: type more of the name, or an id')

@@ -88,12 +88,16 @@ class Glance:
 
 @dataclass(frozen=True, slots=True)
 class WindowSeen:
-    """The pane with the agent's marker; `held` if its root is the very shim of the agent."""
+    """The pane with the agent's marker; `held` if its root is the very shim of the agent.
+
+    `respawned` if it is another shim that was started for the agent: it has a word to say.
+    """
 
     place: Place
     held: bool
     others: int
     activity_at: float
+    respawned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ from tmuxorch.model import Agent, DeadPolicy, Exit, Kind, Reason, State, Status
 # The shim writes how the agent ended within milliseconds of its end; one that has not done
 # so after this long (stopped, or a full disk) will not.
 SHIM_ANSWERS_S = 2.0
+# How long a respawned shim may take to say that the agent runs, on a machine that is busy.
+RESPAWN_S = 10.0
 # What ends a whole session (a shutdown, a crash) takes agents and tmux server within this time
 # of each other: before it is over, an end by force is no reason to remove anything.
 SETTLED_S = 0.5
@@ -48,9 +50,6 @@ class Action(StrEnum):
     CLOSE = "close"
     RESTART = "restart"
     REMOVE = "remove"
-
-
-DESTRUCTIVE = frozenset({Action.END, Action.LOSE, Action.CLOSE, Action.RESTART, Action.REMOVE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +147,8 @@ def _running(agent: Agent, seen: Observation) -> Verdict:
             return _show(agent, seen, Status.STRAY)
         case Dead(), ServerGone() if not agent.run.stopped:
             return _lose(seen)
+        case Dead(), WindowSeen(respawned=True) if seen.dead_for_s < RESPAWN_S:
+            return Verdict(Action.LOOK_AGAIN, "its pane was respawned, and its shim begins anew")
         case Dead(), WindowSeen(held=True) if _is_word_due(seen):
             return Verdict(Action.LOOK_AGAIN, "its shim is about to say how it ended, or to go")
         case Dead(), WindowSeen():

@@ -6,14 +6,15 @@ import hashlib
 import os
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tmuxorch import paths
 from tmuxorch.adapters.git import call
 from tmuxorch.adapters.store import records, rundir
 from tmuxorch.adapters.tmux import server
 from tmuxorch.adapters.tmux.server import Tmux
+from tmuxorch.service.settings import Settings
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -35,6 +36,7 @@ class Context:
     """
 
     store: records.Store
+    settings: Settings
     state_dir: str
     worktrees_dir: str
     socket: str
@@ -102,8 +104,10 @@ def open_context(
     """Open the store of this environment, making its directory on first use."""
     state_dir = paths.state_dir(environ)
     paths.ensure_private(state_dir)
+    store = records.open_store(state_dir)
     return Context(
-        store=records.open_store(state_dir),
+        store=store,
+        settings=Settings(paths.config_path(environ), store, narrate),
         state_dir=state_dir,
         worktrees_dir=paths.worktrees_dir(environ),
         socket=socket,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch.errors import CannotSave
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.model import Agent
     from tmuxorch.service.context import Context

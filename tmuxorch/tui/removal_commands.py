@@ -40,7 +40,7 @@ def _remove(board: BoardScreen, rows: Sequence[AgentRow]) -> None:
         board.roster.doing[row.id] = "removing"
         board.jobs.start(
             f"removing {row.agent.task.name}",
-            partial(service_calls.remove, workplace=board.workplace, agents=[row.agent]),
+            partial(service_calls.remove, agents=[row.agent]),
             ids=[row.id],
             then=lambda outcome: _tell_removed(board, outcome),
         )

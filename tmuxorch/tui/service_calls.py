@@ -128,23 +128,15 @@ def observe_stake(row: AgentRow) -> StakeReport:
     )
 
 
-def remove(ctx: Context, workplace: Workplace, agents: Sequence[Agent]) -> Outcome:
+def remove(ctx: Context, agents: Sequence[Agent]) -> Outcome:
     from tmuxorch.service.removal import removal
 
     done: list[HistoryEntry] = []
     failures: list[str] = []
     for agent in agents:
         try:
-            config = workplace.config_of(ctx, agent.task.repo)
-            done.append(
-                removal.remove(
-                    ctx,
-                    ctx.store.agent(agent.task.id) or agent,
-                    reason=Reason.USER,
-                    grace_s=config.cleanup.grace_s,
-                    cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
-                )
-            )
+            current = ctx.store.agent(agent.task.id) or agent
+            done.append(removal.remove(ctx, current, reason=Reason.USER))
         except TmuxorchError as e:
             failures.append(e.message)
     return Outcome(tuple(done), tuple(e.task.name for e in done), tuple(failures))
@@ -264,26 +256,19 @@ def observe_orphans(ctx: Context, workplace: Workplace) -> list[Orphan]:
 
 
 def can_sweep(orphan: Orphan) -> bool:
-    from tmuxorch.service.sweep.sweep import Action
+    from tmuxorch.service.sweep.sweep import Disposal
 
-    return orphan.action in (Action.REMOVE, Action.SALVAGE) and not orphan.done
+    return orphan.action in (Disposal.REMOVE, Disposal.SALVAGE) and not orphan.done
 
 
 def sweep(ctx: Context, workplace: Workplace, orphans: Sequence[Orphan]) -> Outcome:
     from tmuxorch.service.sweep import sweep as sweeping
 
-    own = workplace.load_config(ctx, None)
+    keep_days = workplace.load_config(ctx, None).history.keep_days
     done, failures = [], []
     for orphan in orphans:
         try:
-            config = workplace.config_of(ctx, orphan.repo) if orphan.repo else own
-            swept = sweeping.apply(
-                ctx,
-                orphan,
-                keep_days=config.history.keep_days,
-                grace_s=config.cleanup.grace_s,
-                cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
-            )
+            swept = sweeping.apply(ctx, orphan, keep_days=keep_days)
         except TmuxorchError as e:
             failures.append(e.message)
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -50,21 +49,7 @@ class Workplace:
 
     def config_of(self, ctx: Context, repo: str) -> Config:
         """For what must be possible whatever the agent's repository says."""
-        from tmuxorch.service.settings import load_for_person
-
-        return load_for_person(
-            paths.config_path(self.environ),
-            repo,
-            trusted=lambda digest: ctx.store.meta(f"trusted:{digest}") is not None,
-            tell=ctx.narrate,
-        )
+        return ctx.settings.for_ending(repo)
 
     def load_config(self, ctx: Context, repo: str | None) -> Config:
-        from tmuxorch import config as configuration
-
-        where = repo if repo is not None and os.path.isdir(repo) else None
-        return configuration.load(
-            paths.config_path(self.environ),
-            where,
-            trusted=lambda digest: ctx.store.meta(f"trusted:{digest}") is not None,
-        )
+        return ctx.settings.own() if repo is None else ctx.settings.of(repo)

@@ -33,9 +33,8 @@ class Base:
 
 def resolve_base(repo: Repo, base: str | None, *, cwd: str) -> Base:
     """The commit to start from; None and HEAD mean what is checked out in `cwd`."""
-    if base in (None, "HEAD", "@"):
+    if base is None or base in ("HEAD", "@"):
         return _checked_out(cwd)
-    assert base is not None
     if base.startswith(("-", "^")) or not base.isprintable():
         raise GitFailed(f"{base!r} cannot be a base: give a branch, a tag or a commit")
     return _base_by_ref(repo, base) or _base_by_revision(cwd, base)

@@ -41,6 +41,24 @@ STAGED = (
 SETTINGS = r"^(filter\..*|core\.(autocrlf|eol|attributesfile))$"
 
 
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """What the commit and the index have at a path: mode and object of each."""
+
+    path: str
+    was: tuple[str, str]
+    now: tuple[str, str]
+
+
+def list_staged(answer: bytes) -> Iterator[StagedFile]:
+    """What git says where it is asked as by STAGED."""
+    records = iter(os.fsdecode(answer).split("\0"))
+    # A path may begin with the `:` that each line about one begins with.
+    for about, path in zip(records, records, strict=False):
+        mode_was, mode, oid_was, oid, _ = about[1:].split(" ")
+        yield StagedFile(path, (mode_was, oid_was), (mode, oid))
+
+
 @dataclass(frozen=True)
 class Checkout:
     """Files at `top` and the git directory `own` that belongs to them; `top` may be missing.

@@ -16,7 +16,7 @@ from tmuxorch.adapters.git.call import git
 from tmuxorch.adapters.git.changes import WorkStats, diff, work_stats
 from tmuxorch.adapters.git.copies import as_patterns, copy_into_worktree
 from tmuxorch.adapters.git.location import Repo, find_repo, git_dir, locate
-from tmuxorch.adapters.git.status import Entry, Status, observe_status
+from tmuxorch.adapters.git.status import Entry, TreeStatus, observe_status
 from tmuxorch.adapters.git.worktrees import (
     Worktree,
     add_worktree,
@@ -30,7 +30,7 @@ __all__ = [
     "Base",
     "Entry",
     "Repo",
-    "Status",
+    "TreeStatus",
     "WorkStats",
     "Worktree",
     "add_worktree",

@@ -8,10 +8,10 @@ import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch.core.literal import pasteable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from tmuxorch.adapters.git.branches import PASSING_REFS
 from tmuxorch.adapters.git.call import git
-from tmuxorch.adapters.git.checkout import STAGED
+from tmuxorch.adapters.git.checkout import STAGED, list_staged
 from tmuxorch.adapters.git.location import Repo
 from tmuxorch.errors import CannotSave
 
@@ -103,10 +103,9 @@ def _staged(own: str, head: str | None) -> set[str]:
     facts = [record.partition("\t")[0].split(" ") for record in listed if record]
     oids = {oid for mode, oid, _ in facts if mode != "160000"}
     if head:
-        for record in os.fsdecode(git(own, where, *STAGED, head).stdout).split("\0"):
-            if record.startswith(":"):
-                _, mode, _, oid, _ = record.split(" ")
-                oids.update([oid] if mode not in ("000000", "160000") else [])
+        staged = list_staged(git(own, where, *STAGED, head).stdout)
+        now = (file.now for file in staged)
+        oids.update(oid for mode, oid in now if mode not in ("000000", "160000"))
     return {oid for oid in oids if oid.strip("0")}
 
 

@@ -39,7 +39,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class TreeStatus:
     """`head` is None before the first commit, `branch` None when detached."""
 
     head: str | None
@@ -47,7 +47,7 @@ class Status:
     entries: tuple[Entry, ...]
 
 
-def observe_status(place: Checkout | str, *, ignored: bool = False) -> Status:
+def observe_status(place: Checkout | str, *, ignored: bool = False) -> TreeStatus:
     """Ask once; a `str` is the top of a worktree whose `.git` is the person's own."""
     checkout = checkout_at(place) if isinstance(place, str) else place
     shown = "--ignored=matching" if ignored else "--ignored=no"
@@ -55,7 +55,7 @@ def observe_status(place: Checkout | str, *, ignored: bool = False) -> Status:
     records = os.fsdecode(answer).split("\0")
     told = {key: value for key, _, value in (line[2:].partition(" ") for line in records[:2])}
     head, branch = told["branch.oid"], told["branch.head"]
-    return Status(
+    return TreeStatus(
         head=None if head == "(initial)" else head,
         branch=None if branch == "(detached)" else branch,
         entries=tuple(_entries(records[2:])),

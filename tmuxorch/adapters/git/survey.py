@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from tmuxorch.adapters.git.checkout import STAGED, Checkout
+from tmuxorch.adapters.git.checkout import STAGED, Checkout, list_staged
 from tmuxorch.adapters.git.index_file import Index, IndexEntry, Unreadable, read_index
 from tmuxorch.adapters.system.treewalk import SEALED, Found, walk
 
@@ -73,20 +73,8 @@ def survey(
     index = index or observe_index(checkout, commit)
     blobs = observe_blobs(checkout, commit, index)
     usual, made_ns = _usual(checkout.top)
-    modes = _modes(usual)
     seen = _Seen()
-    times: dict[str, int] = {}
-    for found in walk(checkout.top):
-        path, facts, _ = found
-        times[path] = facts.st_ctime_ns
-        blob = blobs.get(path)
-        if blob is not None and modes.get(blob.mode) == facts.st_mode:
-            as_noted = _is_as_noted(facts, index.entries.get(path), blob, index.at_ns)
-            (seen.same if as_noted else seen.doubted).append(found)
-        elif stat.S_ISDIR(facts.st_mode):
-            _sort_directory(seen, found, usual)
-        elif path != ".git" or not stat.S_ISREG(facts.st_mode):
-            _sort_file(seen, found, known=blob is not None)
+    times = _walk(checkout.top, seen, blobs, index, usual)
     doubted = seen.doubted
     converting = _observe_converting(checkout, seen, index)
     if converting:
@@ -137,6 +125,26 @@ class _Seen:
     sealed: list[str] = field(default_factory=list)
 
 
+def _walk(
+    top: str, seen: _Seen, blobs: Mapping[str, IndexEntry], index: Index, usual: int
+) -> dict[str, int]:
+    """Sort everything below the directory into `seen`; the times at which each was changed."""
+    modes = _modes(usual)
+    times: dict[str, int] = {}
+    for found in walk(top):
+        path, facts, _ = found
+        times[path] = facts.st_ctime_ns
+        blob = blobs.get(path)
+        if blob is not None and modes.get(blob.mode) == facts.st_mode:
+            as_noted = _is_as_noted(facts, index.entries.get(path), blob, index.at_ns)
+            (seen.same if as_noted else seen.doubted).append(found)
+        elif stat.S_ISDIR(facts.st_mode):
+            _sort_directory(seen, found, usual)
+        elif path != ".git" or not stat.S_ISREG(facts.st_mode):
+            _sort_file(seen, found, known=blob is not None)
+    return times
+
+
 def _sort_directory(seen: _Seen, found: Found, usual: int) -> None:
     if found.path.endswith("/.git"):
         seen.nested.add(found.path[:-5])
@@ -183,16 +191,15 @@ def observe_blobs(checkout: Checkout, commit: str | None, index: Index) -> dict[
         return {}
     if not index.entries or index.conflicts:
         return dict(_list_tree(checkout, commit))
-    answer = os.fsdecode(checkout.ask(*STAGED, commit).stdout)
+    answer = checkout.ask(*STAGED, commit).stdout
     if not answer:
         return index.entries
     blobs = dict(index.entries)
-    records = iter(answer.split("\0"))
-    for about, path in zip(records, records, strict=False):
-        mode, _, oid, _, _ = about[1:].split(" ")
-        blobs.pop(path, None)
+    for file in list_staged(answer):
+        mode, oid = file.was
+        blobs.pop(file.path, None)
         if mode != "000000":
-            blobs[path] = IndexEntry(int(mode, 8), oid)
+            blobs[file.path] = IndexEntry(int(mode, 8), oid)
     return blobs
 
 

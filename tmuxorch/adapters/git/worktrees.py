@@ -52,20 +52,19 @@ def list_worktrees(repo: Repo) -> tuple[Worktree, ...]:
 
     One that does not say where its directory is comes in no list, as with git.
     """
-    admins = [admin for admin in list_admins(repo) if admin.path]
-    heads = {admin.directory: _head(repo, admin.directory, admin.head) for admin in admins}
+    admins = [(admin.path, admin) for admin in list_admins(repo) if admin.path]
+    heads = {admin.directory: _head(repo, admin.directory, admin.head) for _, admin in admins}
     said = read_start(os.path.join(repo.common_dir, "HEAD"))
     main = (None, None) if repo.bare else _head(repo, repo.common_dir, said)
     commits = _commits_of(repo, {ref for ref, _ in (main, *heads.values()) if ref})
     listed = [Worktree(repo.root, *_spelled(main, commits), None, repo.bare, False)]
-    for admin in admins:
-        assert admin.path is not None
+    for path, admin in admins:
         found = Worktree(
-            admin.path,
+            path,
             *_spelled(heads[admin.directory], commits),
             locked_reason=admin.locked,
             bare=False,
-            prunable=admin.locked is None and not os.path.lexists(f"{admin.path}/.git"),
+            prunable=admin.locked is None and not os.path.lexists(f"{path}/.git"),
             whole=not admin.flaws,
         )
         listed.append(found)

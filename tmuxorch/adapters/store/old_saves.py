@@ -21,7 +21,7 @@ from tmuxorch.adapters.git.checkout import Checkout
 from tmuxorch.adapters.git.survey import hash_file
 from tmuxorch.adapters.store.saves import DANGEROUS, Tree, clear, make_directory
 from tmuxorch.adapters.system.treewalk import walk
-from tmuxorch.errors import CannotSave, GitFailed
+from tmuxorch.errors import CannotSave, GitFailed, sure
 
 TITLE = "tmuxorch: files"
 READ_S = 3600.0
@@ -210,8 +210,7 @@ class Filling:
             return
         self.modes[path] = stat.S_IMODE(member.mode) & ~DANGEROUS
         if member.isreg():
-            data = tar.extractfile(member)
-            assert data is not None
+            data = sure(tar.extractfile(member), "a file of an archive has bytes")
             self._hashes[path] = self._write(path, _chunks(data), member.size)
             return
         self._hashes.pop(path, None)

@@ -35,6 +35,14 @@ class Past:
     def ids(self) -> frozenset[str]:
         return frozenset(row["id"] for row in self._read("SELECT id FROM history"))
 
+    def names(self, repo: str | None = None) -> list[tuple[str, str]]:
+        """Name and id of each, of one repository or of all."""
+        here, args = ("", ()) if repo is None else (" WHERE repo = ?", (repo,))
+        return [
+            (row["name"], row["id"])
+            for row in self._read(f"SELECT name, id FROM history{here}", *args)
+        ]
+
     def repos(self) -> list[str]:
         """Every repository that a removed agent worked in."""
         return [row["repo"] for row in self._read("SELECT DISTINCT repo FROM history")]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-import time
-from contextlib import contextmanager
 
 from tmuxorch import paths
-from tmuxorch.adapters.store.database import open_database, roll_back, translated, was_made
+from tmuxorch.adapters.store.connection import Connection
+from tmuxorch.adapters.store.database import open_database, translated, was_made
+from tmuxorch.adapters.store.decision_log import EVENTS_KEPT, append, record
 from tmuxorch.adapters.store.past import Past
 from tmuxorch.adapters.store.rows import (
     as_columns,
@@ -23,7 +24,9 @@ from tmuxorch.model import (
     Agent,
     AgentId,
     Event,
+    EventKind,
     HistoryEntry,
+    Milestone,
     Reason,
     State,
     Status,
@@ -31,15 +34,13 @@ from tmuxorch.model import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from dataclasses import dataclass
     from typing import Any
 else:
     from tmuxorch.values import dataclass
 
-EVENTS_KEPT = 50_000
 REPORT_STEP_S = 5.0
-_ID_PREFIX_MIN = 4
 _NEWEST = "ORDER BY seq DESC"  # as they were removed, whatever the clock showed
 _KEEP_FIRST_BURIAL = (
     " ON CONFLICT (id) DO UPDATE SET salvage_ref = coalesce(excluded.salvage_ref, salvage_ref),"
@@ -60,28 +61,15 @@ class Sighting:
 class Store:
     """An open store. Every write is one `BEGIN IMMEDIATE` transaction."""
 
-    def __init__(self, db: sqlite3.Connection, state_dir: str, store_id: str) -> None:
-        self._db = db
-        self.state_dir = state_dir
+    def __init__(self, connection: Connection, store_id: str) -> None:
+        self._connection = connection
+        self._db = connection.db
+        self._write, self._read = connection.write, connection.read
+        self.state_dir = connection.state_dir
         self.id = store_id
 
     def close(self) -> None:
         self._db.close()
-
-    @contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
-        with translated(self.state_dir):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                roll_back(self._db)
-                raise
-
-    def _read(self, sql: str, *args: object) -> list[sqlite3.Row]:
-        with translated(self.state_dir):
-            return self._db.execute(sql, [_storable(arg) for arg in args]).fetchall()
 
     # -- agents ---------------------------------------------------------------
 
@@ -103,9 +91,8 @@ class Store:
         try:
             with self._write() as db:
                 db.execute(insertion("agents", columns), list(columns.values()))
-                _record(
-                    db, agent, "creating", f"task: {agent.task.text}" if agent.task.text else ""
-                )
+                why = f"task: {agent.task.text}" if agent.task.text else ""
+                record(db, agent, EventKind.CREATING, why)
         except sqlite3.IntegrityError as e:
             raise NameTaken(
                 f"the name {agent.task.name!r} is taken in {agent.task.repo}; choose another with "
@@ -152,7 +139,7 @@ class Store:
                     "nothing was done, look at `tmuxorch ls` and try again"
                 )
             if what:
-                _record(db, agent, what, why)
+                record(db, agent, what, why)
         return read_agent(changed[0])
 
     def show(self, sightings: Sequence[Sighting]) -> None:
@@ -170,7 +157,7 @@ class Store:
                     [*columns.values(), sighting.agent.task.id, State.RUNNING],
                 ).rowcount
                 if changed and sighting.why:
-                    _record(db, sighting.agent, sighting.what, sighting.why)
+                    record(db, sighting.agent, sighting.what, sighting.why)
 
     def report(self, agent_id: str, status: Status, at: float) -> bool:
         """Note what an agent says of itself and show it; False if no such agent is alive.
@@ -186,26 +173,15 @@ class Store:
         said = (known[0]["status"], known[0]["reported"])
         if said == (status, status) and 0 <= at - known[0]["reported_at"] < REPORT_STEP_S:
             return True
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        try:
-            with self._write() as db:
-                changed = db.execute(
-                    "UPDATE agents SET reported = ?, reported_at = ?,"
-                    " question = iif(status = ?, question, NULL),"
-                    " status = iif(state = ?, ?, status) WHERE id = ? AND state IN (?, ?)",
-                    [
-                        status,
-                        at,
-                        status,
-                        State.RUNNING,
-                        status,
-                        agent_id,
-                        State.CREATING,
-                        State.RUNNING,
-                    ],
-                ).rowcount
-        finally:
-            self._db.execute("PRAGMA synchronous = FULL")
+        shown = (status, State.RUNNING, status)
+        alive = (State.CREATING, State.RUNNING)
+        with self._connection.unhurried(), self._write() as db:
+            changed = db.execute(
+                "UPDATE agents SET reported = ?, reported_at = ?,"
+                " question = iif(status = ?, question, NULL),"
+                " status = iif(state = ?, ?, status) WHERE id = ? AND state IN (?, ?)",
+                [status, at, *shown, agent_id, *alive],
+            ).rowcount
         return bool(changed)
 
     def data_version(self) -> int:
@@ -216,7 +192,7 @@ class Store:
         """A value that changes when anybody has written, this connection too."""
         return self.data_version(), self._db.total_changes
 
-    def bury(self, agent: Agent, entry: HistoryEntry, *, step: str) -> Agent:
+    def bury(self, agent: Agent, entry: HistoryEntry) -> Agent:
         """Write the history row and the end of the agent in one transaction.
 
         Idempotent: the agent's id is the row's key, so a second burial changes nothing but
@@ -230,28 +206,28 @@ class Store:
             )
             rows = db.execute(
                 "UPDATE agents SET step = ? WHERE id = ? AND state = ? AND owner IS ? RETURNING *",
-                [step, agent.task.id, State.REMOVING, as_text(agent.owner)],
+                [Milestone.BURIED, agent.task.id, State.REMOVING, as_text(agent.owner)],
             ).fetchall()
             if not rows:
                 raise StateConflict(f"{agent.task.name} is being removed by another command")
-            _record(db, agent, "removed", f"reason: {entry.reason}")
+            record(db, agent, EventKind.REMOVED, f"reason: {entry.reason}")
         return read_agent(rows[0])
 
     def unbury(self, agent: Agent, why: str) -> None:
         """Keep an agent after all whose removal could not be ended: no history, quarantined."""
         with self._write() as db:
             db.execute(
-                "UPDATE agents SET state = ?, status = ?, owner = NULL, step = '' WHERE id = ?",
-                [State.QUARANTINED, Status.QUARANTINED, agent.task.id],
+                "UPDATE agents SET state = ?, status = ?, owner = NULL, step = ? WHERE id = ?",
+                [State.QUARANTINED, Status.QUARANTINED, Milestone.BEGUN, agent.task.id],
             )
             db.execute("DELETE FROM history WHERE id = ?", [agent.task.id])
-            _record(db, agent, "quarantined", why)
+            record(db, agent, EventKind.QUARANTINED, why)
 
     def keep_branch(self, agent: Agent, why: str) -> None:
         """Note that the branch of a buried agent had to stay after all."""
         with self._write() as db:
             db.execute("UPDATE history SET branch_kept = 1 WHERE id = ?", [agent.task.id])
-            _record(db, agent, "kept its branch", why)
+            record(db, agent, EventKind.BRANCH_KEPT, why)
 
     def forget(self, agent: Agent) -> None:
         """Drop the row of a buried agent: the last step of a removal."""
@@ -285,22 +261,10 @@ class Store:
             args.append(since)
         return self._entries(f"{' AND '.join(where)} {_NEWEST} LIMIT ?", *args, limit)
 
-    def find_history(self, query: str, *, repo: str | None = None) -> list[HistoryEntry]:
-        """The entries that a name or id can mean, newest first.
-
-        The first of these that anything satisfies decides: the name, the id, the beginning of
-        the name, the beginning (of four characters and more) of the id.
-        """
-        here, args = ("repo = ? AND ", [repo]) if repo is not None else ("", [])
-        start = "substr({}, 1, length(?1)) = ?1"
-        conditions = ["name = ?1", "id = ?1", start.format("name")]
-        if len(query) >= _ID_PREFIX_MIN:
-            conditions.append(start.format("id"))
-        for condition in conditions if query else ():
-            where = f"{here.replace('?', '?2')}{condition} {_NEWEST}"
-            if found := self._entries(where, query, *args):
-                return found
-        return []
+    def entries(self, agent_ids: Collection[str]) -> list[HistoryEntry]:
+        """The entries of these removed agents, newest first."""
+        these = "id IN (SELECT value FROM json_each(?))"
+        return self._entries(f"{these} {_NEWEST}", json.dumps([*agent_ids]))
 
     def _entries(self, where: str, *args: object) -> list[HistoryEntry]:
         return [
@@ -350,7 +314,7 @@ class Store:
             if not rows:
                 raise StateConflict(f"{agent.task.name} was changed by another command meanwhile")
             db.execute("UPDATE history SET restored_at = ? WHERE id = ?", [at, entry.task.id])
-            _record(db, agent, "restored", f"from {entry.task.name} ({entry.task.id})")
+            record(db, agent, EventKind.RESTORED, f"from {entry.task.name} ({entry.task.id})")
         return read_agent(rows[0])
 
     def drop_history(self, agent_id: AgentId) -> None:
@@ -361,12 +325,12 @@ class Store:
     def record(self, agent: Agent, what: str, why: str = "") -> None:
         """Append to the decision log."""
         with self._write() as db:
-            _record(db, agent, what, why)
+            record(db, agent, what, why)
 
     def note(self, what: str, why: str) -> None:
         """Append what was done about no agent in particular."""
         with self._write() as db:
-            _append(db, "", "tmuxorch", what, why)
+            append(db, "", "tmuxorch", what, why)
 
     def events(
         self, *, agent_id: str | None = None, after: int = 0, limit: int = EVENTS_KEPT
@@ -416,7 +380,7 @@ def open_store(state_dir: str) -> Store:
             f"the store in {state_dir} has lost its own id; bring tmuxorch.db back from a backup "
             "or run `tmuxorch doctor --repair`"
         )
-    return Store(db, state_dir, row[0])
+    return Store(Connection(db, state_dir), row[0])
 
 
 def open_store_for_reading(state_dir: str) -> Store | None:
@@ -424,26 +388,6 @@ def open_store_for_reading(state_dir: str) -> Store | None:
     with translated(state_dir):
         made = was_made(state_dir)
     return open_store(state_dir) if made else None
-
-
-def _record(db: sqlite3.Connection, agent: Agent, what: str, why: str) -> None:
-    _append(db, agent.task.id, agent.task.name, what, why)
-
-
-def _append(db: sqlite3.Connection, agent_id: str, name: str, what: str, why: str) -> None:
-    seq = db.execute(
-        "INSERT INTO events (at, agent, name, what, why) VALUES (?, ?, ?, ?, ?)",
-        [time.time(), agent_id, name, what, _storable(why)],
-    ).lastrowid
-    assert seq is not None
-    db.execute("DELETE FROM events WHERE seq <= ?", [seq - EVENTS_KEPT])
-
-
-def _storable(value: object) -> object:
-    """Text with bytes that were not UTF-8 as escapes: SQLite takes no other."""
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-8", "backslashreplace").decode()
-    return value
 
 
 def _quoted(word: str) -> str:

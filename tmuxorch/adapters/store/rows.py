@@ -19,6 +19,7 @@ from tmuxorch.model import (
     Run,
     State,
     Status,
+    Step,
     Task,
     WindowId,
 )
@@ -96,6 +97,8 @@ def as_columns(values: dict[str, Any]) -> dict[str, Any]:
             found["exit_signal"] = None if value is None else value.signal
         elif name in ("process", "shim", "owner"):
             found[name] = as_text(value)
+        elif name == "step":
+            found[name] = str(value)
         elif name == "question":
             found[name] = None if value is None else json.dumps(_question_parts(value))
         elif name in ("command", "copied", "deaths"):
@@ -193,6 +196,7 @@ def _read_agent(row: sqlite3.Row) -> Agent:
         exit=_exit(row),
         question=_question(values["question"]),
         place=place,
+        step=Step.parse(values["step"]),
     )
     return agent_of(**values)
 

@@ -132,21 +132,21 @@ def is_over(directory: str, *, run: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchRecord:
     """What the agent was started with: its command, and the environment as its person had it."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
 
 
-def read_launch(directory: str) -> Launch | None:
+def read_launch(directory: str) -> LaunchRecord | None:
     try:
         data = read_regular(os.path.join(directory, "launch"), limit=LAUNCH_MAX_BYTES)
         pairs = [(key, os.fsdecode(value)) for key, value in shim.decode_launch(data)]
     except (OSError, ValueError):
         return None
     env = dict(value.partition("=")[::2] for key, value in pairs if key == "env")
-    return Launch(tuple(value for key, value in pairs if key == "arg"), env)
+    return LaunchRecord(tuple(value for key, value in pairs if key == "arg"), env)
 
 
 def read_task(directory: str) -> str | None:

@@ -147,7 +147,8 @@ def copy_entries(source: str, target: str, entries: Iterable[tuple[str, int]]) -
         # Last, and the deepest first: one that forbids writing is closed once it is full.
         for path, mode in reversed(directories):
             parent, _, name = path.rpartition("/")
-            os.chmod(name, stat.S_IMODE(mode) & ~DANGEROUS, dir_fd=new.open(parent))
+            # One that hands its group on is as harmless as any; the system may refuse us that.
+            os.chmod(name, stat.S_IMODE(mode) & ~stat.S_ISUID, dir_fd=new.open(parent))
     return left
 
 
@@ -292,7 +293,7 @@ def observe_missing(
         if path in passed or stat.S_ISSOCK(mode) or (path not in there and path.startswith(hidden)):
             continue
         facts = there.get(path)
-        same = facts is not None and facts.st_mode == mode & ~DANGEROUS
+        same = facts is not None and facts.st_mode & ~DANGEROUS == mode & ~DANGEROUS
         if same and stat.S_ISREG(mode):
             # One that was still written to when it was saved may have grown since.
             same = facts.st_size in (size, _size(f"{save}/files/{path}"))  # type: ignore[union-attr]

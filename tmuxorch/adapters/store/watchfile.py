@@ -112,10 +112,6 @@ class Leadership:
         text = str(procfs.identify_self()).encode()
         os.ftruncate(self._lock, os.pwrite(self._lock, text, 0))
 
-    def release(self) -> None:
-        os.close(self._lock)
-        os.close(self.poked)
-
 
 def _is_written(file: int) -> bool:
     """Whether somebody writes into the file now, told by its own times, not by our clock."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.system.machine import read_machine
 from tmuxorch.adapters.system.process_row import Row, Table, find_marker
 from tmuxorch.adapters.system.small_files import read_file
+from tmuxorch.core.literal import literal
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -62,7 +63,7 @@ def ancestors(table: Table, pid: int) -> Iterator[int]:
 def read_command(row: Row) -> str:
     """The command line, safe to print and short; the bare name if there is none."""
     text = " ".join(read_arguments(row.pid)).strip() or row.name
-    text = "".join(char if char.isprintable() else "?" for char in text)
+    text = literal(text[: COMMAND_CHARS + 1])
     return text if len(text) <= COMMAND_CHARS else text[: COMMAND_CHARS - 1] + "…"
 
 

@@ -13,6 +13,7 @@ import signal
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.system.process_row import Row, Table
@@ -22,9 +23,8 @@ from tmuxorch.core.observation import Alive, Dead, Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import ProcessId
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+    from collections.abc import Iterable, Iterator, Sequence, Set
 
 POLL_S = 0.01  # between two looks where there is no pidfd to wait on
 KILL_WAIT_S = 0.5  # after KILL, before looking again who is there
@@ -40,6 +40,16 @@ class Member:
 
     def __str__(self) -> str:
         return f"{self.process.pid} ({self.command})"
+
+
+def orphans_since(shim: ProcessId | None) -> int | None:
+    """From which tick on orphans of the agent may be about; None while its shim adopts them all.
+
+    Where there are no subreapers (macOS) they may be at any time.
+    """
+    if shim is None or (procfs.LINUX and isinstance(procfs.observe_process(shim), Alive)):
+        return None
+    return shim.ticks
 
 
 def find_family(
@@ -180,7 +190,6 @@ def end_family(
     never: Set[int] = frozenset(),
     grace_s: float = 2.0,
     deadline_s: float = 10.0,
-    on_step: Callable[[str], None] | None = None,
 ) -> tuple[Member, ...]:
     """End every process of the agent and tell which there were; may be repeated.
 
@@ -203,17 +212,11 @@ def end_family(
             seen.setdefault(member.process, member)
         return members
 
-    def tell(what: str, members: Sequence[Member]) -> None:
-        if on_step is not None:
-            on_step(f"{what} {', '.join(map(str, members))}")
-
     shim = [m for m in look() if procfs.same_process(m.process, roots[0])] if roots else []
     if shim:
-        tell("asked to end", shim)
         _signal_all(shim, signal.SIGTERM, signal.SIGCONT)
         _wait_all(shim, grace_s)
     if members := look():
-        tell("asked to end", members)
         _signal_all(members, signal.SIGTERM, signal.SIGCONT)
         _wait_all(members, grace_s)
 
@@ -228,7 +231,6 @@ def end_family(
         quiet = 0
         if time.monotonic() > deadline or all(m.process in refused for m in members):
             raise TmuxorchError(_blame(agent_id, members, refused))
-        tell("killed", members)
         refused = _signal_all(members, signal.SIGKILL)
         _wait_all([m for m in members if m.process not in refused], KILL_WAIT_S)
     for root in roots:

@@ -10,12 +10,12 @@ import os
 import select
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.system import procfs
 from tmuxorch.core.observation import Alive
 from tmuxorch.model import ProcessId
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -17,7 +17,7 @@ from tmuxorch.adapters.system.tether import tethered
 from tmuxorch.adapters.tmux import joining
 from tmuxorch.adapters.tmux.server import HOME_SESSION, failure, find_program, outside_environment
 from tmuxorch.adapters.tmux.sockets import check_socket
-from tmuxorch.errors import TmuxFailed, TmuxNoServer, TmuxTimeout
+from tmuxorch.errors import TmuxFailed, TmuxNoServer, TmuxTimeout, sure
 
 CHUNK = 1 << 20
 # What tells that a window may have gone; the rest of what tmux announces is of no use here.
@@ -65,8 +65,8 @@ class Control:
             raise
         finally:
             os.close(theirs)
-        assert self._process.stdin is not None
-        os.set_blocking(self._process.stdin.fileno(), False)
+        self._input = sure(self._process.stdin, "it was started with a pipe")
+        os.set_blocking(self._input.fileno(), False)
         self._poll = select.poll()
         self._poll.register(self.fileno(), select.POLLIN)
 
@@ -100,9 +100,8 @@ class Control:
 
     def close(self) -> None:
         """Detach; the server and its windows do not notice."""
-        assert self._process.stdin is not None
         with suppress(OSError):
-            self._process.stdin.close()
+            self._input.close()
         try:
             self._process.wait(0.2)
         except subprocess.TimeoutExpired:
@@ -161,9 +160,8 @@ class Control:
                 self._lines.append(line)
 
     def _write(self, data: bytes) -> None:
-        assert self._process.stdin is not None
         try:
-            os.write(self._process.stdin.fileno(), data)
+            os.write(self._input.fileno(), data)
         except (OSError, ValueError) as e:
             raise TmuxNoServer(f"the tmux server on {self.socket} has gone ({e})") from e
 

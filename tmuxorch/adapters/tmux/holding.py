@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tmuxorch.adapters.system import process_table, procfs
 from tmuxorch.core.observation import Alive
 from tmuxorch.errors import TmuxorchError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.tmux.server import Pane
     from tmuxorch.model import ProcessId

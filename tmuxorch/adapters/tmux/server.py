@@ -11,6 +11,7 @@ import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.system.procfs import identify
 from tmuxorch.adapters.system.run import Timeout, run
@@ -18,7 +19,6 @@ from tmuxorch.adapters.tmux.sockets import check_socket, make_directory
 from tmuxorch.errors import TmuxFailed, TmuxMissing, TmuxNoServer, TmuxTimeout, TmuxTooOld
 from tmuxorch.model import AgentId, PaneId, Place, ProcessId, WindowId
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -44,7 +44,6 @@ class Pane:
     place: Place
     agent_id: AgentId
     pid: int
-    in_mode: bool
     dead: bool
     panes_in_window: int
     activity_at: float
@@ -52,7 +51,7 @@ class Pane:
 
 
 _PANE_FIELDS = (
-    *("pid", "window_id", "pane_id", "pane_pid", "pane_in_mode", "pane_dead", "window_panes"),
+    *("pid", "window_id", "pane_id", "pane_pid", "pane_dead", "window_panes"),
     *("window_activity", MARKER),
 )
 TITLE_MAX = 200
@@ -270,7 +269,7 @@ def read_panes(socket: str, answer: str) -> list[Pane]:
         session, colon, title = words[-1].partition(":")
         if len(words) != len(_PANE_FIELDS) + 1 or not colon:
             raise TmuxFailed(f"tmux on {socket} gave an answer that cannot be read: {line[:80]!r}")
-        pid, window, pane, pane_pid, mode, dead, panes, activity, marker = words[:-1]
+        pid, window, pane, pane_pid, dead, panes, activity, marker = words[:-1]
         if pid not in servers:
             server = identify(int(pid))
             if server is None:
@@ -281,7 +280,6 @@ def read_panes(socket: str, answer: str) -> list[Pane]:
                 place=Place(socket, servers[pid], session, WindowId(window), PaneId(pane)),
                 agent_id=AgentId(marker),
                 pid=int(pane_pid),
-                in_mode=mode != "0",
                 dead=dead == "1",
                 panes_in_window=int(panes),
                 activity_at=float(activity or 0),

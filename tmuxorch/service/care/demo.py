@@ -9,8 +9,8 @@ import tempfile
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tmuxorch import config as configuration
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.system import processes, procfs
 from tmuxorch.adapters.system.process_table import ancestors, read_table
@@ -19,7 +19,6 @@ from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.context import open_context
 from tmuxorch.service.workers import creation
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -91,7 +90,7 @@ def start_agents(place: Stage) -> None:
     """Make the six, one after the other."""
     ctx = open_context(place.environ, socket=place.socket)
     try:
-        config = configuration.load(place.environ["TMUXORCH_CONFIG"], place.repo)
+        config = ctx.settings.of(place.repo)
         repo = git.find_repo(place.repo)
         for agent, name, task in CAST:
             creation.create(

@@ -7,6 +7,7 @@ import platform
 import sqlite3
 import stat
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch import __version__
 from tmuxorch.adapters.git import call
@@ -20,11 +21,9 @@ from tmuxorch.service.health.observer import Observer
 from tmuxorch.service.health.panes import Servers
 from tmuxorch.service.sweep import sweep
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tmuxorch.config import Config
     from tmuxorch.service.context import Context
 
 STALE_PASS_S = 10.0  # a watcher passes once a second; only a stuck one is silent for longer
@@ -75,9 +74,10 @@ def check_watcher(ctx: Context) -> Check:
     return Check("watcher", silent_s < STALE_PASS_S, detail)
 
 
-def check_agents(ctx: Context, config_of: Callable[[str], Config]) -> Iterator[Check]:
+def check_agents(ctx: Context) -> Iterator[Check]:
     """Window, process and worktree of every agent; not well if the record says otherwise."""
     servers = Servers()
+    config_of = ctx.settings.for_ending
     observer = Observer(ctx.state_dir, servers, stakes={}, doing=Doing(config_of, ctx.clock))
     agents = ctx.store.agents()
     try:

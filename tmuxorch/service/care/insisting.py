@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeVar
+
 from tmuxorch.errors import GitKilled
 from tmuxorch.service.care.repository_lock import mend
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
 
     from tmuxorch.service.context import Context
 

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import at_work
 from tmuxorch.adapters.git import facade as git
@@ -26,9 +27,8 @@ from tmuxorch.adapters.git.lockfiles import (
 from tmuxorch.adapters.system.locks import Cut
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import TmuxorchError
-from tmuxorch.model import Agent, ProcessId
+from tmuxorch.model import Agent, EventKind, ProcessId
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.service.context import Context
@@ -55,9 +55,10 @@ def mend(ctx: Context, repo: Repo, agents: Sequence[Agent], cut: Cut | None) -> 
     left = _clear_once_old(locks, places_of(repo, agents)) if locks else []
     for lock in locks:
         if lock not in left and not is_there(lock):
-            ctx.store.note(f"cleared {lock.path}", "a git of ours was killed and left it")
+            why = "a git of ours was killed and left it"
+            ctx.store.note(EventKind.LOCK_CLEARED.of(lock.path), why)
     if dropped := drop_unfinished_refs(repo):
-        ctx.store.note(f"cleared {dropped}", "a git that was killed left it")
+        ctx.store.note(EventKind.LOCK_CLEARED.of(dropped), "a git that was killed left it")
     return not left
 
 

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.store import rundir
@@ -19,13 +20,12 @@ from tmuxorch.adapters.store.records import open_store
 from tmuxorch.adapters.system import process_table, procfs
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import StoreDamaged, TmuxorchError
-from tmuxorch.model import Agent, Run, State, Status
+from tmuxorch.model import Agent, EventKind, Run, State, Status
 from tmuxorch.service.care.repository_lock import mend
 from tmuxorch.service.sweep import git_remains, sweep
-from tmuxorch.service.sweep.orphan import Action, Look
+from tmuxorch.service.sweep.orphan import Disposal, Look
 from tmuxorch.service.sweep.worktrees import adopted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.adapters.git.worktrees import Worktree
@@ -67,7 +67,7 @@ def mend_repositories(ctx: Context) -> None:
     for root in look.repos:
         mend(ctx, root)
     for orphan in git_remains.observe(look):
-        if orphan.action is Action.REMOVE:
+        if orphan.action is Disposal.REMOVE:
             sweep.apply(ctx, orphan)
 
 
@@ -93,7 +93,7 @@ def rebuild(ctx: Context) -> list[Agent]:
         if (worktree.locked_reason or "").startswith(own) and ctx.store.agent(marked) is None:
             agent = _recollect(look, repo, worktree)
             ctx.store.add(agent)
-            ctx.store.record(agent, "rebuilt", f"{agent.task.worktree} carries our mark")
+            ctx.store.record(agent, EventKind.REBUILT, f"{agent.task.worktree} carries our mark")
             added.append(agent)
     return added
 

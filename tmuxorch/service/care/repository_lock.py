@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch import paths
 from tmuxorch.adapters.git import facade as git
@@ -19,7 +20,6 @@ from tmuxorch.adapters.system.run import Timeout
 from tmuxorch.errors import GitFailed, TmuxorchError
 from tmuxorch.service.care import left_locks, wreckage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.adapters.system.locks import Cut

@@ -6,6 +6,7 @@ What changed while they looked is no disagreement: we look before and after.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git.branches import branch_commits
 from tmuxorch.adapters.git.location import find_repo
@@ -15,7 +16,6 @@ from tmuxorch.core.observation import Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.care.doctor import Check
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

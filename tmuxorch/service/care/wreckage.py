@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import admin as admins
 from tmuxorch.adapters.git import facade as git
@@ -25,11 +26,10 @@ from tmuxorch.adapters.git.admin import (
 )
 from tmuxorch.adapters.git.worktrees import HALF_MADE
 from tmuxorch.core.literal import pasteable
-from tmuxorch.errors import TmuxorchError
-from tmuxorch.model import Agent, State
+from tmuxorch.errors import TmuxorchError, sure
+from tmuxorch.model import Agent, EventKind, State
 from tmuxorch.service import places
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.service.context import Context
@@ -161,11 +161,11 @@ def mend(ctx: Context, repo: Repo, agents: Sequence[Agent]) -> None:
         except (TmuxorchError, OSError) as failure:
             ctx.narrate(f"{wreck.admin.directory} could not be mended: {failure}")
             continue
-        did = "dropped" if wreck.remedy is Remedy.DROP else "finished"
+        did = EventKind.DROPPED if wreck.remedy is Remedy.DROP else EventKind.FINISHED
         if wreck.agent is not None:
-            ctx.store.record(wreck.agent, f"{did} {wreck.admin.directory}", wreck.words)
+            ctx.store.record(wreck.agent, did.of(wreck.admin.directory), wreck.words)
         else:
-            ctx.store.note(f"{did} {wreck.admin.directory}", wreck.words)
+            ctx.store.note(did.of(wreck.admin.directory), wreck.words)
 
 
 def _mend_one(repo: Repo, wreck: Wreck) -> None:
@@ -179,7 +179,7 @@ def _mend_one(repo: Repo, wreck: Wreck) -> None:
             with suppress(FileNotFoundError):
                 os.rmdir(path)
         return
-    assert path is not None
+    path = sure(path, "what names no directory is dropped")
     head = admin.head or _head(repo, admin, wreck.agent)
     admins.finish(repo, admin, canonical(path), head=head, reason=wreck.reason)
     dot_git = os.path.join(path, ".git")
@@ -208,7 +208,8 @@ def _mend_branch(ctx: Context, repo: Repo, agent: Agent) -> None:
     commit = next((oid for oid in known if _commit(repo, oid)), None)
     if commit is not None:
         admins.write_whole(path, f"{commit}\n")
-        ctx.store.record(agent, f"gave {agent.task.branch} back its commit", f"{path} was empty")
+        what = EventKind.BRANCH_MENDED.of(f"{agent.task.branch} back its commit")
+        ctx.store.record(agent, what, f"{path} was empty")
 
 
 def _logged(own: str, ref: str) -> Iterator[str]:

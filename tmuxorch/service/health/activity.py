@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from tmuxorch.core.evidence import Judgement, Sight, judge
 from tmuxorch.core.moments import Moments
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.model import AgentId
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch.core.evidence import Evidence, Judgement, Sight, judge
 from tmuxorch.core.observation import Alive
@@ -12,7 +13,6 @@ from tmuxorch.model import State, Status
 from tmuxorch.service.health.activity import profile_of
 from tmuxorch.service.health.liveness import look
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.store.watchfile import Leadership, Watcher, announce, observe_watcher, poke
 from tmuxorch.adapters.system import procfs
@@ -12,7 +13,6 @@ from tmuxorch.adapters.system.run import Timeout
 from tmuxorch.adapters.tmux.server import HOME_SESSION
 from tmuxorch.errors import StateConflict, TmuxFailed
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.service.context import Context
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.store.watchfile import poke
 from tmuxorch.adapters.system import procfs
@@ -18,7 +19,7 @@ from tmuxorch.core.observation import Alive, Dead, WindowSeen
 from tmuxorch.core.reconcile import Action, Policy, Verdict, decide
 from tmuxorch.core.stake import Stake, StakeFact
 from tmuxorch.errors import StateConflict, TmuxorchError
-from tmuxorch.model import Agent, AgentId, DeadPolicy, Kind, ProcessId, State
+from tmuxorch.model import Agent, AgentId, DeadPolicy, EventKind, Kind, ProcessId, State
 from tmuxorch.service.health import verdicts
 from tmuxorch.service.health.activity import Doing
 from tmuxorch.service.health.observer import Observer
@@ -27,12 +28,10 @@ from tmuxorch.service.health.pool import Hands
 from tmuxorch.service.removal.work import observe_stake
 from tmuxorch.service.sweep import sweep
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.config import Config
     from tmuxorch.core.observation import Observation
     from tmuxorch.service.context import Context
-    from tmuxorch.service.settings import Settings
 
 PASS_S = 1.0
 LOOK_AGAIN_S = 0.004
@@ -45,12 +44,12 @@ GRACE_S = 3.0
 _QUICK = frozenset({Action.ADOPT, Action.END, Action.LOSE})
 _SLOW = frozenset({Action.CLOSE, Action.RESTART, Action.REMOVE})
 _DONE = {
-    Action.ADOPT: "adopted",
-    Action.END: "ended",
-    Action.LOSE: "lost",
-    Action.CLOSE: "closed its window",
+    Action.ADOPT: EventKind.ADOPTED,
+    Action.END: EventKind.ENDED,
+    Action.LOSE: EventKind.LOST,
+    Action.CLOSE: EventKind.WINDOW_CLOSED,
     Action.RESTART: "started again",
-    Action.REMOVE: "removed",
+    Action.REMOVE: EventKind.REMOVED,
 }
 
 
@@ -70,14 +69,12 @@ class Health:
     def __init__(
         self,
         ctx: Context,
-        settings: Settings,
         *,
         open_context: Callable[[], Context],
         tell: Callable[[Deed], None],
         on_bug: Callable[[BaseException], None],
     ) -> None:
         self.ctx = ctx
-        self.settings = settings
         self.tell = tell
         self.on_bug = on_bug
         self.servers = Servers()
@@ -89,13 +86,14 @@ class Health:
         self._version: tuple[int, int] | None = None
         self._known: list[Agent] = []
         self._open_context = open_context
+        self._settings = ctx.settings.for_watching
         self._stakes: dict[AgentId, StakeFact] = {}
         self._stakes_at: dict[AgentId, tuple[float | None, float]] = {}
         self._observer = Observer(
             ctx.state_dir,
             self.servers,
             stakes=self._stakes,
-            doing=Doing(settings.of, ctx.clock),
+            doing=Doing(self._settings, ctx.clock),
         )
         self._hands = Hands(lambda: poke(ctx.state_dir))
         self._clocks = (ctx.clock(), time.monotonic())
@@ -218,7 +216,7 @@ class Health:
 
     def _decide(self, agent: Agent, seen: Observation, now: float) -> Verdict:
         try:
-            cleanup = self.settings.of(agent.task.repo).cleanup
+            cleanup = self._settings(agent.task.repo).cleanup
             return decide(agent, seen, Policy(cleanup.dead, cleanup.never_started_s), now)
         except Exception as e:  # noqa: BLE001 -- the watcher's border: an odd agent is left, alone
             return Verdict(Action.LEAVE, f"judging it failed: {e!r}")
@@ -245,7 +243,7 @@ class Health:
         is_over = (
             agent.state is State.EXITED and not agent.run.stopped and agent.task.kind is Kind.WORKER
         )
-        return is_over and self.settings.of(agent.task.repo).cleanup.dead is not DeadPolicy.NEVER
+        return is_over and self._settings(agent.task.repo).cleanup.dead is not DeadPolicy.NEVER
 
     def _find_stake(self, agent: Agent) -> None:
         found = self._stakes[agent.task.id] = observe_stake(agent)
@@ -256,10 +254,10 @@ class Health:
         """Say once, for `why NAME`, what keeps every automatic step off the agent."""
         ctx = self._open_context()
         try:
-            told = {(event.what, event.why) for event in ctx.store.events(agent_id=agent.task.id)}
-            if ("kept for review", why) not in told:
-                ctx.store.record(agent, "kept for review", why)
-                self._tell(agent, "kept for review", why)
+            told = {(event.kind, event.why) for event in ctx.store.events(agent_id=agent.task.id)}
+            if (EventKind.KEPT_FOR_REVIEW, why) not in told:
+                ctx.store.record(agent, EventKind.KEPT_FOR_REVIEW, why)
+                self._tell(agent, EventKind.KEPT_FOR_REVIEW, why)
         finally:
             ctx.store.close()
 
@@ -277,21 +275,21 @@ class Health:
         if self._hands.put_off(agent.task.id):
             return False
         try:
-            verdicts.do_quickly(self.ctx, self.settings.of(agent.task.repo), agent, seen, verdict)
+            verdicts.do_quickly(self.ctx, self._settings(agent.task.repo), agent, seen, verdict)
         except StateConflict:
             return False  # a person's command was quicker, and knows better
         except (TmuxorchError, OSError):
             raise  # the store fails, and not only for this one
         except Exception as e:  # noqa: BLE001 -- the watcher's border: the others are still recorded
             self._hands.note_failure(agent.task.id)
-            self._tell(agent, f"could not {verdict.action}", str(e))
+            self._tell(agent, EventKind.COULD_NOT.of(verdict.action), str(e))
             self.on_bug(e)
             return False
         self._tell(agent, _DONE[verdict.action], verdict.why)
         return True
 
     def _do_beside(self, agent: Agent, verdict: Verdict) -> int:
-        config = self.settings.of(agent.task.repo)
+        config = self._settings(agent.task.repo)
         if self._hands.put_off(agent.task.id):
             return 0
         self._hands.begin(agent.task.id, partial(self._do_slowly, config, agent, verdict))
@@ -304,8 +302,8 @@ class Health:
         except StateConflict:
             return
         except (TmuxorchError, OSError) as e:
-            ctx.store.record(agent, f"could not {verdict.action}", str(e))
-            self._tell(agent, f"could not {verdict.action}", str(e))
+            ctx.store.record(agent, EventKind.COULD_NOT.of(verdict.action), str(e))
+            self._tell(agent, EventKind.COULD_NOT.of(verdict.action), str(e))
             raise
         finally:
             ctx.store.close()
@@ -322,8 +320,8 @@ class Health:
         ctx = self._open_context()
         try:
             for orphan in sweep.sweep_safe(ctx, self._unswept):
-                did = "swept" if orphan.done else "could not sweep"
-                what, why = f"{did} {orphan.name}", orphan.reason
+                did = EventKind.SWEPT if orphan.done else EventKind.SWEEP_FAILED
+                what, why = did.of(orphan.name), orphan.reason
                 ctx.store.note(what, why)
                 self.tell(Deed("", "tmuxorch", what, why))
         finally:

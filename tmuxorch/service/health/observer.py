@@ -6,6 +6,7 @@ What needs a second look, or the time since the first, is remembered here betwee
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.system import procfs
@@ -24,7 +25,6 @@ from tmuxorch.model import Agent, AgentId, State
 from tmuxorch.service.health import liveness
 from tmuxorch.service.health.panes import Answer, Servers
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -168,8 +168,15 @@ class Observer:
             return answer
         if pane is not None:
             self._missed.pop(agent.task.id, None)
-            held = is_held(pane, agent.run.shim, rundir.run_dir(self.state_dir, agent.task.id))
-            return WindowSeen(pane.place, held, pane.panes_in_window - 1, pane.activity_at)
+            directory = rundir.run_dir(self.state_dir, agent.task.id)
+            held = is_held(pane, agent.run.shim, directory)
+            return WindowSeen(
+                pane.place,
+                held,
+                pane.panes_in_window - 1,
+                pane.activity_at,
+                respawned=not held and is_held(pane, None, directory),
+            )
         self._missed[agent.task.id] = self._missed.get(agent.task.id, 0) + 1
         return WindowMissed() if self._missed[agent.task.id] < 2 else WindowGone()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.tmux.control import Control
@@ -11,7 +12,6 @@ from tmuxorch.core.observation import Unknown
 from tmuxorch.errors import TmuxFailed, TmuxNoServer, TmuxorchError, TmuxTimeout
 from tmuxorch.model import AgentId, PaneId, ProcessId
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 

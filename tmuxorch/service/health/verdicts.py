@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from tmuxorch.adapters.store import rundir
 from tmuxorch.core.observation import Ended, WindowSeen
 from tmuxorch.core.reconcile import Action
 from tmuxorch.core.restart import Limits, plan_restart
 from tmuxorch.core.view import exit_of
-from tmuxorch.errors import StateConflict, TmuxorchError
-from tmuxorch.model import Kind, Reason, State, Status
+from tmuxorch.errors import StateConflict, TmuxorchError, sure
+from tmuxorch.model import EventKind, Kind, Reason, State, Status
 from tmuxorch.service.removal import removal
 from tmuxorch.service.workers import running
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from tmuxorch.adapters.store.records import Sighting
     from tmuxorch.config import Config
     from tmuxorch.core.observation import Observation
@@ -43,7 +41,9 @@ def sighting(agent: Agent, seen: Observation, verdict: Verdict) -> Sighting:
     if isinstance(seen.window, WindowSeen):
         changes |= {"place": seen.window.place, "last_activity_at": seen.window.activity_at}
     noted = verdict.status is not agent.status and {verdict.status, agent.status} & _NOTABLE
-    return Sighting(agent, changes, f"seen {verdict.status}", verdict.why if noted else "")
+    return Sighting(
+        agent, changes, EventKind.SEEN.of(str(verdict.status)), verdict.why if noted else ""
+    )
 
 
 def do_quickly(
@@ -53,21 +53,21 @@ def do_quickly(
     changes: dict[str, Any] = {}
     match verdict.action:
         case Action.ADOPT:
-            assert seen.started is not None
-            what = "adopted"
+            started = sure(seen.started, "an agent is adopted by its shim's word")
+            what = EventKind.ADOPTED
             changes = {
-                "process": seen.started.process,
-                "shim": seen.started.shim,
-                "started_at": seen.started.at,
+                "process": started.process,
+                "shim": started.shim,
+                "started_at": started.at,
                 "status": Status.WORKING,
             }
             if isinstance(seen.window, WindowSeen):
                 changes["place"] = seen.window.place
         case Action.END:
-            what = "ended"
+            what = EventKind.ENDED
             changes = _ending(config, agent, seen, verdict, ctx.clock())
         case _:
-            what = "lost"
+            what = EventKind.LOST
             changes = {"state": State.LOST, "status": Status.LOST, "ended_at": ctx.clock()}
     changes["owner"] = None
     return ctx.store.swap(agent, expect=[agent.state], what=what, why=verdict.why, **changes)
@@ -134,7 +134,7 @@ def do_slowly(ctx: Context, config: Config, agent: Agent, verdict: Verdict) -> N
 def _close(ctx: Context, config: Config, agent: Agent) -> None:
     removal.save_screen(ctx, agent)
     removal.end(ctx, agent, config.cleanup.grace_s)
-    ctx.store.record(agent, "closed its window", "its last screen is kept")
+    ctx.store.record(agent, EventKind.WINDOW_CLOSED, "its last screen is kept")
     profile = config.agents.get(agent.task.agent)
     screen = rundir.read_screen(ctx.run_dir(agent.task.id)) or ""
     if agent.task.conversation and agent.run.number and running.says_resume_failed(profile, screen):
@@ -154,18 +154,12 @@ def _restart(ctx: Context, config: Config, agent: Agent) -> None:
         ctx.store.swap(
             after,
             expect=[State.EXITED],
-            what="died at once",
+            what=EventKind.DIED_AT_ONCE,
             why=e.message,
             **_restart_plan(config, after, ctx.clock()),
         )
 
 
 def _remove(ctx: Context, config: Config, agent: Agent, verdict: Verdict) -> None:
-    ctx.store.record(agent, "cleaning up", verdict.why)
-    removal.remove(
-        ctx,
-        agent,
-        reason=verdict.reason or Reason.CRASHED,
-        grace_s=config.cleanup.grace_s,
-        cap_bytes=config.salvage.ignored_cap_mb * 1_000_000,
-    )
+    ctx.store.record(agent, EventKind.CLEANING_UP, verdict.why)
+    removal.remove(ctx, agent, reason=verdict.reason or Reason.CRASHED, config=config)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.system.wake import Wake
 from tmuxorch.core.observation import Dead
 from tmuxorch.errors import TmuxorchError
-from tmuxorch.model import State
+from tmuxorch.model import EventKind, State
 from tmuxorch.service.health.liveness import look
 from tmuxorch.service.health.loop import PASS_S, Deed
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
@@ -91,7 +91,7 @@ class Trouble:
 
     def end(self) -> None:
         if self._words:
-            what, why = "goes on", f"what was in the way is over: {self._words}"
+            what, why = EventKind.GOES_ON, f"what was in the way is over: {self._words}"
             with suppress(TmuxorchError):
                 self._health.ctx.store.note(what, why)
                 self._words = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git import merges
@@ -14,11 +15,10 @@ from tmuxorch.core.literal import literal
 from tmuxorch.core.observation import Unknown
 from tmuxorch.core.stake import describe
 from tmuxorch.errors import CannotMerge, GitFailed, GitKilled, MergeConflict, WorkAtStake
-from tmuxorch.model import State
+from tmuxorch.model import EventKind, State
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal.work import observe_stake
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.adapters.git.merges import MergeSettings
@@ -87,7 +87,7 @@ def merge(
         if done.changed:
             _advance(ctx, repo, done)
             why = f"{how}, {len(commits)} commits into {base}: {before[:10]}..{after[:10]}"
-            ctx.store.record(agent, "merged", why)
+            ctx.store.record(agent, EventKind.MERGED, why)
     return done
 
 

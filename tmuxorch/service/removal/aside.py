@@ -11,6 +11,7 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.changes import WorkStats
@@ -22,13 +23,13 @@ from tmuxorch.adapters.system import processes
 from tmuxorch.adapters.system.treewalk import walk
 from tmuxorch.core.progress import Phase
 from tmuxorch.errors import CannotSave, GitFailed, TmuxorchError
+from tmuxorch.model import EventKind
 from tmuxorch.service import places
 from tmuxorch.service.care.insisting import insist
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import salvage
 from tmuxorch.service.removal.work import Work, observe_work
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
     from tmuxorch.model import Agent
@@ -195,7 +196,7 @@ def _forget(ctx: Context, repo: Repo, agent: Agent) -> None:
         with repo_lock(ctx, agent.task.repo):
             git.forget_worktree(repo, agent.task.worktree, reason=ctx.lock_reason(agent))
     except (TmuxorchError, OSError) as error:
-        ctx.store.record(agent, "left git's directory of its worktree", str(error))
+        ctx.store.record(agent, EventKind.GIT_DIRECTORY_LEFT, str(error))
 
 
 def _delete(ctx: Context, agent: Agent, place: str) -> None:
@@ -209,7 +210,7 @@ def _delete(ctx: Context, agent: Agent, place: str) -> None:
         if os.path.isdir(place):
             delete_directory(place)
     except (GitFailed, OSError) as error:
-        ctx.store.record(agent, "left files in the trash", str(error))
+        ctx.store.record(agent, EventKind.TRASH_LEFT, str(error))
 
 
 def _written_since(taken: Taken, place: str) -> str | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.deletion import delete_directory
+from tmuxorch.core import naming
 from tmuxorch.errors import AmbiguousName, NoRepository, UnknownName
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import legacy_saves, salvage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -21,13 +22,21 @@ DAY_S = 86_400.0
 _LISTED_MAX = 10
 
 
+def matching(
+    ctx: Context, query: str, *, repo: str | None = None, whole_names: bool = False
+) -> list[HistoryEntry]:
+    """The entries that a name or id can mean as `naming.match` says, newest first."""
+    found = naming.match(query, ctx.store.past.names(repo), whole_names=whole_names)
+    return ctx.store.entries([agent_id for _, agent_id in found])
+
+
 def find(ctx: Context, query: str, *, here: str | None = None) -> HistoryEntry:
     """The entry meant by a name, an id or a unique beginning; the repository `here` goes first.
 
     Of several of one name the newest is meant.
     """
     for repo in (here, None) if here else (None,):
-        found = ctx.store.find_history(query, repo=repo)
+        found = matching(ctx, query, repo=repo)
         if len({(entry.task.name, entry.task.repo) for entry in found}) == 1:
             return found[0]
         if found:

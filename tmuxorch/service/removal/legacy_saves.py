@@ -10,6 +10,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git import packs
@@ -34,7 +35,6 @@ from tmuxorch.errors import CannotRestore, CannotSave, GitFailed
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import salvage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.model import HistoryEntry
     from tmuxorch.service.context import Context

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tmuxorch import shim
 from tmuxorch.adapters.git import facade as git
@@ -16,7 +17,7 @@ from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.store.saves import read_manifest
 from tmuxorch.adapters.system import processes, procfs
 from tmuxorch.adapters.tmux.holding import is_held
-from tmuxorch.core.observation import Alive, Dead
+from tmuxorch.core.observation import Alive, Dead, Ended
 from tmuxorch.core.progress import Phase
 from tmuxorch.core.view import exit_of
 from tmuxorch.errors import (
@@ -28,8 +29,9 @@ from tmuxorch.errors import (
     TmuxFailed,
     TmuxorchError,
     TmuxTimeout,
+    sure,
 )
-from tmuxorch.model import HistoryEntry, Reason, State, Status
+from tmuxorch.model import EventKind, HistoryEntry, Milestone, Reason, State, Status, Step
 from tmuxorch.service import places
 from tmuxorch.service.care.insisting import insist
 from tmuxorch.service.care.repository_lock import mend, repo_lock
@@ -37,17 +39,17 @@ from tmuxorch.service.health import liveness
 from tmuxorch.service.removal import aside
 from tmuxorch.service.workers.visibility import recorded_processes, refuse_unseen
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tmuxorch.adapters.git.location import Repo
-    from tmuxorch.model import Agent
+    from tmuxorch.config import Config
+    from tmuxorch.model import Agent, ProcessId
     from tmuxorch.service.context import Context
     from tmuxorch.service.removal.aside import Taken
 
 SCREEN_LINES = 200
 SCREEN_BYTES = 64 * 1024
-BURIED = "buried"
-RESTORING = "restoring:"
 
 
 def remove(
@@ -56,14 +58,15 @@ def remove(
     *,
     reason: Reason,
     keep_branch: bool = False,
-    grace_s: float = 2.0,
-    cap_bytes: int = 256_000_000,
+    config: Config | None = None,
 ) -> HistoryEntry:
     """Save, record and remove; the history entry is all that stays.
 
     What cannot be saved is not deleted: the agent becomes `quarantined` and `CannotSave`
-    says why.
+    says why. `config` is in force for the agent's repository, by default as for all that ends.
     """
+    config = config or ctx.settings.for_ending(agent.task.repo)
+    grace_s, cap_bytes = config.cleanup.grace_s, config.salvage.cap_bytes
     refuse_from_inside(agent)
     refuse_unseen(ctx, agent)
     # Before anything is claimed: a tmux that does not answer leaves the agent as it is.
@@ -71,21 +74,39 @@ def remove(
     agent = _claim(ctx, agent, reason, keep_branch)
     ctx.checkpoint("remove:claimed")
     mend(ctx, agent.task.repo)
-    if agent.step.startswith(RESTORING):
+    if agent.step.reached is Milestone.RESTORING:
         return _discard(ctx, agent, grace_s)
     taken = None
-    if agent.step != BURIED:
+    if agent.step.reached is not Milestone.BURIED:
         end(ctx, agent, grace_s)
         agent, taken = _bury(ctx, agent, cap_bytes)
     _clear_away(ctx, agent, taken, cap_bytes)
     entry = ctx.store.history_entry(agent.task.id)
-    assert entry is not None, "the row was written before anything was cleared away"
-    return entry
+    return sure(entry, "the row was written before anything was cleared away")
+
+
+def take_back(ctx: Context, agent: Agent, failure: BaseException, what: EventKind) -> None:
+    """Undo a making that failed by the one removal path, so that even here work is saved first.
+
+    The save that a restore comes from stays, and no history is written of it.
+    """
+    words = failure.message if isinstance(failure, TmuxorchError) else repr(failure)
+    current = ctx.store.agent(agent.task.id)
+    if current is None or current.state not in (State.CREATING, State.RUNNING):
+        return
+    ctx.store.record(agent, what, words)
+    try:
+        remove(ctx, current, reason=Reason.CREATE_FAILED)
+    except TmuxorchError as e:
+        raise TmuxorchError(
+            f"{words}; and what was made could not be taken back: {e.message}; do that later with "
+            f"`tmuxorch rm {agent.task.name}`"
+        ) from failure
 
 
 def _discard(ctx: Context, agent: Agent, grace_s: float) -> HistoryEntry:
     """Take back a restore that did not come to its end: nothing is in it but what was saved."""
-    entry = ctx.store.history_entry(agent.step.removeprefix(RESTORING))
+    entry = ctx.store.history_entry(agent.step.entry or "")
     if entry is None:
         raise _quarantined(ctx, agent, CannotSave("what it was restored from is not recorded"))
     end(ctx, agent, grace_s)
@@ -114,7 +135,7 @@ def _take_back(ctx: Context, repo: Repo, agent: Agent, trash: str) -> None:
         except GitKilled:
             raise
         except GitFailed as error:
-            ctx.store.record(agent, "kept its branch", error.message)
+            ctx.store.record(agent, EventKind.BRANCH_KEPT, error.message)
 
 
 def _claim(ctx: Context, agent: Agent, reason: Reason, keep_branch: bool) -> Agent:
@@ -133,14 +154,14 @@ def _claim(ctx: Context, agent: Agent, reason: Reason, keep_branch: bool) -> Age
     return ctx.store.swap(
         agent,
         expect=[agent.state],
-        what="removing",
+        what=EventKind.REMOVING,
         why=f"reason: {reason}",
         state=State.REMOVING,
         status=Status.REMOVING,
         owner=me,
         reason=reason,
         keep_branch=keep_branch or agent.keep_branch,
-        step=agent.step if agent.state is State.CREATING else "",
+        step=agent.step if agent.state is State.CREATING else Step(),
     )
 
 
@@ -171,7 +192,7 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
         agent_id=agent.task.id,
         roots=roots,
         worktree=agent.task.worktree,
-        since_ticks=roots[0].ticks if roots else None,
+        since_ticks=_orphans_since(ctx, agent, roots),
         grace_s=grace_s,
     )
     rundir.note_over(ctx.run_dir(agent.task.id), run=agent.run.number)
@@ -184,6 +205,14 @@ def end(ctx: Context, agent: Agent, grace_s: float) -> None:
     ctx.checkpoint("remove:closed")
 
 
+def _orphans_since(ctx: Context, agent: Agent, roots: Sequence[ProcessId]) -> int | None:
+    """None where the run came to an end that left none: seen over, or told of by its shim."""
+    is_over = rundir.is_over(ctx.run_dir(agent.task.id), run=agent.run.number)
+    if is_over or isinstance(liveness.read_exit(ctx.state_dir, agent), Ended):
+        return None
+    return processes.orphans_since(roots[0] if roots else None)
+
+
 def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | None]:
     """Set the worktree aside and save it, then write the agent's history in one transaction."""
     repo = _repository(agent)
@@ -193,6 +222,10 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
             taken = aside.take(ctx, repo, agent, cap_bytes)
         except TmuxorchError as e:
             raise _quarantined(ctx, agent, e) from e
+        except Exception as bug:
+            # Nobody can carry on from what fails in the same way each time.
+            _quarantined(ctx, agent, CannotSave(f"looking at it or saving it failed: {bug!r}"))
+            raise
         stats = aside.count_work(repo, agent, taken, places.of_save(ctx, agent))
         branch_kept = not insist(ctx, agent.task.repo, lambda: _branch_goes(repo, agent))
     elif os.path.lexists(agent.task.worktree):
@@ -219,7 +252,7 @@ def _bury(ctx: Context, agent: Agent, cap_bytes: int) -> tuple[Agent, Taken | No
         restored_at=None,
         last_screen=rundir.read_screen(ctx.run_dir(agent.task.id)),
     )
-    agent = ctx.store.bury(agent, entry, step=BURIED)
+    agent = ctx.store.bury(agent, entry)
     ctx.checkpoint("remove:buried")
     return agent, taken
 
@@ -275,7 +308,7 @@ def _quarantined(ctx: Context, agent: Agent, why: TmuxorchError) -> CannotSave:
     ctx.store.swap(
         agent,
         expect=[State.REMOVING],
-        what="quarantined",
+        what=EventKind.QUARANTINED,
         why=why.message,
         state=State.QUARANTINED,
         status=Status.QUARANTINED,

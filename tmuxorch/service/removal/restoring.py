@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.worktrees import find_admin_dir
@@ -16,15 +17,13 @@ from tmuxorch.errors import (
     GitFailed,
     NameTaken,
     NoRepository,
-    TmuxorchError,
 )
-from tmuxorch.model import Agent, AgentId, Reason, Run, State, Status
+from tmuxorch.model import Agent, AgentId, EventKind, Milestone, Run, State, Status, Step
 from tmuxorch.service import places
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import legacy_saves, putting_back, removal
 from tmuxorch.service.workers import running
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -70,7 +69,7 @@ def restore(
         ctx.checkpoint("restore:worktree")
         agent = ctx.store.finish_restore(agent, entry, admin=admin, at=ctx.clock())
     except BaseException as failure:
-        _undo(ctx, agent, failure)
+        removal.take_back(ctx, agent, failure, EventKind.RESTORE_FAILED)
         raise
     ctx.checkpoint("restore:restored")
     _tell(ctx, entry, agent)
@@ -131,7 +130,7 @@ def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
         state=State.CREATING,
         status=Status.STARTING,
         owner=procfs.identify_self(),
-        step=f"{removal.RESTORING}{entry.task.id}",
+        step=Step(Milestone.RESTORING, entry.task.id),
         keep_branch=is_there,
     )
     return _Plan(repo, commit, agent)
@@ -228,22 +227,6 @@ def _bring_back(
             agent.task.repo, agent.task.worktree, git.as_patterns(agent.task.copied)
         )
     return find_admin_dir(plan.repo, agent.task.worktree)
-
-
-def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
-    """Take back what was made; the save it came from stays, and no history is written."""
-    words = failure.message if isinstance(failure, TmuxorchError) else repr(failure)
-    current = ctx.store.agent(agent.task.id)
-    if current is None or current.state is not State.CREATING:
-        return
-    ctx.store.record(agent, "restore failed", words)
-    try:
-        removal.remove(ctx, current, reason=Reason.CREATE_FAILED)
-    except TmuxorchError as e:
-        raise TmuxorchError(
-            f"{words}; and what was restored could not be taken back: {e.message}; do that later "
-            f"with `tmuxorch rm {agent.task.name}`"
-        ) from failure
 
 
 def _tell(ctx: Context, entry: HistoryEntry, agent: Agent) -> None:

@@ -25,7 +25,6 @@ from tmuxorch.core.sizes import human_size
 from tmuxorch.errors import CannotSave, GitFailed, GitKilled
 from tmuxorch.service.removal.work import Work
 
-CAP_BYTES = 256_000_000
 REFS = "refs/tmuxorch/salvage"
 
 
@@ -43,7 +42,7 @@ def save(
     work: Work,
     place: str,
     *,
-    cap_bytes: int = CAP_BYTES,
+    cap_bytes: int,
 ) -> Saved:
     """Make what is set aside in `place` a whole save, or raise CannotSave or GitKilled.
 

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
-import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
 from tmuxorch.adapters.git.checkout import Checkout, head_of, is_usable, leads_to
@@ -19,18 +17,18 @@ from tmuxorch.adapters.git.index_file import Index
 from tmuxorch.adapters.git.inner import Inner, observe_inner
 from tmuxorch.adapters.git.location import Repo
 from tmuxorch.adapters.git.settings import has_settings
-from tmuxorch.adapters.git.status import IGNORED, UNTRACKED, Status, observe_status
-from tmuxorch.adapters.git.survey import SUBMODULE, Survey, is_same, survey
+from tmuxorch.adapters.git.status import IGNORED, UNTRACKED, TreeStatus, observe_status
+from tmuxorch.adapters.git.survey import Survey, is_same, survey
 from tmuxorch.adapters.git.threatened import observe_named, observe_threatened
 from tmuxorch.adapters.git.worktrees import find_admin_dir
 from tmuxorch.adapters.system import processes
 from tmuxorch.adapters.system.run import alongside
 from tmuxorch.core.observation import Unknown
-from tmuxorch.core.stake import Commit, Nested, Stake, StakeFact
+from tmuxorch.core.stake import Commit, Stake, StakeFact
 from tmuxorch.errors import NoRepository, TmuxorchError
 from tmuxorch.service import places
+from tmuxorch.service.removal.nested import UNREAD, is_below, is_dull, observe_nested
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.system.processes import Member
     from tmuxorch.model import Agent
@@ -46,9 +44,6 @@ OPERATIONS = {
     "sequencer": "cherry-pick or revert",
     "BISECT_LOG": "bisect",
 }
-# For how long one repository inside after the other is looked at.
-INSIDE_S = 30.0
-UNREAD = partial(Nested, commits=0, changes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +93,7 @@ def _strangers(agent: Agent) -> tuple[Member, ...]:
         agent_id=agent.task.id,
         roots=tuple(p for p in (agent.run.shim, agent.run.process) if p is not None),
         worktree=agent.task.worktree,
-        since_ticks=agent.run.shim.ticks if agent.run.shim is not None else None,
+        since_ticks=processes.orphans_since(agent.run.shim) if agent.run.exit is None else None,
     )
     own = {member.process for member in family}
     inside = any(
@@ -162,9 +157,9 @@ def _files(
     """The raw look, and the same in git's categories; whatever git overlooks is added."""
     checkout = Checkout(top, own or repo.common_dir)
     indexed = own is not None and os.path.exists(f"{own}/index")
-    status = Status(head, None, ())
+    status = TreeStatus(head, None, ())
     if indexed:
-        answers: list[Status] = []
+        answers: list[TreeStatus] = []
         with alongside(lambda: answers.append(observe_status(checkout, ignored=True))):
             found = survey(checkout, head)
         (status,) = answers
@@ -176,7 +171,7 @@ def _files(
     seen = {*staged, *unstaged, *found.untouched}
     ignored = {e.path for e in status.entries if e.xy == IGNORED}
     untracked = {e.path for e in status.entries if e.xy == UNTRACKED and e.path[-1] != "/"}
-    nested = _nested(top, own, found, ignored, inner)
+    nested = observe_nested(top, own, found, ignored, inner)
     inside = tuple(f"{repository.path}/" for repository in nested)
     new = [
         path
@@ -184,9 +179,9 @@ def _files(
         if path not in found.changed
         and path not in found.index.entries  # as git itself wrote it, with other line ends
         and path not in seen
-        and not _is_dull(facts, found, path)
+        and not is_dull(facts, found, path)
         and not path.startswith(inside)
-        and not _is_below(path, ignored)
+        and not is_below(path, ignored)
     ]
     untracked.update(new)
     files: dict[str, object] = {
@@ -195,7 +190,7 @@ def _files(
         "untracked": tuple(sorted(untracked - {*same})),
         "ignored": tuple(_without(sorted(ignored), found, same)),
         "hidden": tuple(sorted({*found.changed - seen, *_hidden_deletions(found, own)})),
-        "nested": tuple(n for n in nested if not _is_below(n.path, ignored)),
+        "nested": tuple(n for n in nested if not is_below(n.path, ignored)),
         "special": found.special,
     }
     return found, files, same
@@ -209,25 +204,6 @@ def _hidden_deletions(found: Survey, own: str | None) -> Iterator[str]:
         entry = found.index.entries.get(path)
         if entry is not None and entry.skipped:
             yield path
-
-
-def _is_dull(facts: os.stat_result, found: Survey, path: str) -> bool:
-    """Empty directories, odd permissions and things that hold nothing are no work."""
-    if stat.S_ISDIR(facts.st_mode):
-        return path not in found.sealed
-    return not (stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode))
-
-
-def _is_below(path: str, ignored: Collection[str]) -> bool:
-    """Whether git ignores the path, or a directory that it is in."""
-    if path in ignored:
-        return True
-    end = path.find("/")
-    while end >= 0:
-        if path[: end + 1] in ignored:
-            return True
-        end = path.find("/", end + 1)
-    return f"{path}/" in ignored
 
 
 def _without(ignored: Iterable[str], found: Survey, same: Collection[str]) -> Iterator[str]:
@@ -249,86 +225,6 @@ def _is_same(one: str, other: str) -> bool:
         return False
     alike = (first.st_mode, first.st_size) == (second.st_mode, second.st_size)
     return alike and stat.S_ISREG(first.st_mode) and is_same(one, other)
-
-
-# -- repositories inside ------------------------------------------------------------------
-
-
-def _nested(
-    top: str,
-    own: str | None,
-    found: Survey,
-    ignored: Collection[str],
-    linked: Collection[Inner],
-) -> list[Nested]:
-    """Those that are work: all but submodules that are just what the commit names."""
-    repositories = []
-    deadline = time.monotonic() + INSIDE_S
-    repositories += [UNREAD(one.path) for one in linked if one.path not in found.nested]
-    worktrees = {one.path: one for one in linked}
-    for path in found.nested:
-        entry = found.index.entries.get(path)
-        if path in worktrees:
-            repositories.append(_look_into(f"{top}/{path}", worktrees[path]))
-            continue
-        inner = _inner(f"{top}/{path}", top, own)
-        if inner is None:
-            continue  # a `.git` that is none: files like any others
-        submodule = entry is not None and entry.mode == SUBMODULE
-        looked = Nested(path, 0, 0)
-        if time.monotonic() > deadline:
-            looked = UNREAD(path)
-        elif not _is_below(path, ignored):
-            named = entry.oid if entry and submodule else None
-            looked = _look_inside(path, inner, named, scratch=own or tempfile.gettempdir())
-        if not submodule or looked.commits or looked.changes:
-            repositories.append(looked)
-    return repositories
-
-
-def _inner(place: str, top: str, own: str | None) -> Checkout | None:
-    """A repository inside, if its git directory is there too or among the submodules' own."""
-    try:
-        inner = git.git_dir(place)
-    except (NoRepository, OSError):
-        return None
-    homes = [os.path.realpath(top), *([os.path.realpath(f"{own}/modules")] if own else [])]
-    inside = inner.startswith(tuple(f"{home}/" for home in homes))
-    return Checkout(place, inner, foreign=True) if inside else None
-
-
-def _look_into(place: str, inner: Inner) -> Nested:
-    """How much another linked worktree has uncommitted; its commits are looked at with ours."""
-    if not inner.usable:
-        return UNREAD(inner.path)
-    try:
-        checkout = Checkout(place, inner.own)
-        found = survey(checkout, inner.head)
-        entries = observe_status(checkout).entries
-        return Nested(inner.path, 0, len({entry.path for entry in entries} | found.changed))
-    except (TmuxorchError, OSError, ValueError):
-        return UNREAD(inner.path)
-
-
-def _look_inside(path: str, inner: Checkout, named: str | None, *, scratch: str) -> Nested:
-    """How much a repository has of its own; one that git cannot read counts as one change."""
-    try:
-        if inner.may_never_answer:
-            return UNREAD(path)
-        asked = ("rev-list", "--count", "--all", "--reflog", "--not", "--remotes")
-        commits = int(inner.ask(*asked).stdout or 0)
-        at = inner.ask("rev-parse", "-q", "--verify", "HEAD^{commit}", ok=(0, 1))
-        head = at.stdout.decode().strip() or None
-        found = survey(inner, head, scratch=scratch)
-        entries = observe_status(inner).entries
-        changed = {entry.path for entry in entries} | found.changed - found.untouched
-        if named is not None:
-            # What a submodule ignores goes as well, and nobody else counts it.
-            changed |= {p for p, facts in found.kept.items() if not _is_dull(facts, found, p)}
-        moved = head is not None and named not in (None, head) and not commits
-        return Nested(path, commits, len(changed) + moved)
-    except (TmuxorchError, OSError, ValueError):
-        return UNREAD(path)
 
 
 # -- commits ------------------------------------------------------------------------------

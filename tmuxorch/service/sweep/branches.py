@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
-from tmuxorch.errors import TmuxorchError
+from tmuxorch.errors import TmuxorchError, sure
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.context import Context
-from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing
+from tmuxorch.service.sweep.orphan import Disposal, Look, Orphan, Thing
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.store.past import LeftBranch
 
@@ -37,7 +37,7 @@ def observe(look: Look) -> Iterator[Orphan]:
             yield Orphan(
                 Thing.BRANCH,
                 f"{branches[branch].name} left it, and every commit on it is elsewhere too",
-                Action.REMOVE,
+                Disposal.REMOVE,
                 id=branch,
                 repo=root,
                 agent_id=branches[branch].agent_id,
@@ -45,10 +45,10 @@ def observe(look: Look) -> Iterator[Orphan]:
 
 
 def clear(ctx: Context, orphan: Orphan) -> None:
-    assert orphan.id is not None
-    assert orphan.repo is not None
-    repo = git.find_repo(orphan.repo)
-    with repo_lock(ctx, orphan.repo):
-        commit = git.branch_commit(repo, orphan.id)
-        if commit is not None and git.holds_nothing(repo, orphan.id):
-            git.delete_branch(repo, orphan.id, expected=commit)
+    branch = sure(orphan.id, "a branch was found by its name")
+    root = sure(orphan.repo, "a branch is in a repository")
+    repo = git.find_repo(root)
+    with repo_lock(ctx, root):
+        commit = git.branch_commit(repo, branch)
+        if commit is not None and git.holds_nothing(repo, branch):
+            git.delete_branch(repo, branch, expected=commit)

@@ -14,9 +14,10 @@ from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.system import procfs
 from tmuxorch.core.literal import pasteable
 from tmuxorch.core.observation import Dead
+from tmuxorch.errors import sure
 from tmuxorch.model import Agent, AgentId
 from tmuxorch.service.context import Context
-from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing, busy, size_of
+from tmuxorch.service.sweep.orphan import Disposal, Look, Orphan, Thing, busy, size_of
 
 DAY_S = 86_400.0
 
@@ -34,7 +35,7 @@ def observe(look: Look) -> Iterator[Orphan]:
     yield from _locks(look)
 
 
-def _file(path: str, reason: str, action: Action = Action.REMOVE, **more: str) -> Orphan:
+def _file(path: str, reason: str, action: Disposal = Disposal.REMOVE, **more: str) -> Orphan:
     return Orphan(Thing.FILE, reason, action, path=path, bytes=size_of(path), **more)  # type: ignore[arg-type]
 
 
@@ -48,9 +49,9 @@ def _trash(look: Look) -> Iterator[Orphan]:
         if agent_id not in look.removed:
             why = "no history tells whose worktree this was"
             hint = pasteable(["rm", "-r", entry.path])
-            yield _file(entry.path, why, Action.KEEP, command=hint)
+            yield _file(entry.path, why, Disposal.KEEP, command=hint)
         elif users := look.users_of(entry.path):
-            yield _file(entry.path, f"it was removed, but {busy(users)}", Action.KEEP)
+            yield _file(entry.path, f"it was removed, but {busy(users)}", Disposal.KEEP)
         else:
             removed = look.ctx.store.history_entry(agent_id)
             name = removed.task.name if removed else agent_id
@@ -84,7 +85,7 @@ def _archives(look: Look) -> Iterator[Orphan]:
         known = agent_id in look.removed or look.is_recorded(agent_id)
         if not path.endswith(".part") and not known:
             why = "no history tells whose files these are"
-            yield _file(path, why, Action.KEEP, command=pasteable(["rm", "-r", path]))
+            yield _file(path, why, Disposal.KEEP, command=pasteable(["rm", "-r", path]))
 
 
 def _locks(look: Look) -> Iterator[Orphan]:
@@ -143,16 +144,16 @@ def _names(path: str) -> list[str]:
 
 def clear(orphan: Orphan) -> None:
     """Delete the file or directory; what has gone meanwhile is no failure."""
-    assert orphan.path is not None
-    if os.path.basename(os.path.dirname(orphan.path)) == "run":
-        rundir.remove(orphan.path)
-    elif os.path.isdir(orphan.path):
-        delete_directory(orphan.path)
-    elif orphan.path.endswith(".lock") and "/locks/" in orphan.path:
-        _unlink_lock(orphan.path)
+    path = sure(orphan.path, "a file was found by its path")
+    if os.path.basename(os.path.dirname(path)) == "run":
+        rundir.remove(path)
+    elif os.path.isdir(path):
+        delete_directory(path)
+    elif path.endswith(".lock") and "/locks/" in path:
+        _unlink_lock(path)
     else:
         with suppress(FileNotFoundError):
-            os.unlink(orphan.path)
+            os.unlink(path)
 
 
 def _unlink_lock(path: str) -> None:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import at_work
 from tmuxorch.adapters.git.admin import canonical, list_admins
@@ -14,14 +15,14 @@ from tmuxorch.adapters.git.survey import TEMPORARY
 from tmuxorch.adapters.system.locks import read_cut
 from tmuxorch.core.literal import pasteable
 from tmuxorch.core.view import age
+from tmuxorch.errors import sure
 from tmuxorch.model import Agent, State
 from tmuxorch.service.care import left_locks, wreckage
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.care.wreckage import Remedy
 from tmuxorch.service.context import Context
-from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing, size_of
+from tmuxorch.service.sweep.orphan import Disposal, Look, Orphan, Thing, size_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.git.location import Repo
 
@@ -50,7 +51,7 @@ def _wrecks(ctx: Context, repo: Repo, agents: list[Agent]) -> Iterator[Orphan]:
         yield Orphan(
             Thing.FILE,
             f"{wreck.words}, {_ago(age_s)}",
-            Action.REMOVE if ours else Action.REPORT,
+            Disposal.REMOVE if ours else Disposal.REPORT,
             path=path,
             repo=repo.root,
             bytes=size_of(path),
@@ -74,7 +75,7 @@ def _locks(ctx: Context, repo: Repo, agents: list[Agent]) -> Iterator[Orphan]:
         yield Orphan(
             Thing.FILE,
             why,
-            Action.REMOVE if ours else Action.REPORT,
+            Disposal.REMOVE if ours else Disposal.REPORT,
             path=lock.path,
             repo=repo.root,
             bytes=0,
@@ -112,7 +113,7 @@ def _temporary_indexes(repo: Repo, agents: list[Agent]) -> Iterator[Orphan]:
                 yield Orphan(
                     Thing.FILE,
                     why,
-                    Action.REMOVE,
+                    Disposal.REMOVE,
                     path=path,
                     repo=repo.root,
                     bytes=size_of(path),
@@ -133,11 +134,10 @@ def clear(ctx: Context, orphan: Orphan) -> None:
     """Mend the repository; a lock or an index that a fresh look found to be left goes too."""
     from tmuxorch.adapters.git.deletion import delete_directory
 
-    assert orphan.path is not None
-    assert orphan.repo is not None
-    with repo_lock(ctx, orphan.repo):
-        if orphan.path.endswith(".lock"):
+    path = sure(orphan.path, "what git left was found by its path")
+    with repo_lock(ctx, sure(orphan.repo, "what git left is in a repository")):
+        if path.endswith(".lock"):
             with suppress(FileNotFoundError):
-                os.unlink(orphan.path)
-        elif os.path.basename(orphan.path).startswith(TEMPORARY):
-            delete_directory(orphan.path)
+                os.unlink(path)
+        elif os.path.basename(path).startswith(TEMPORARY):
+            delete_directory(path)

@@ -27,7 +27,7 @@ class Thing(StrEnum):
     HISTORY = "history"
 
 
-class Action(StrEnum):
+class Disposal(StrEnum):
     """What `sweep --apply` does; what is reported or kept is left to the person."""
 
     REMOVE = "remove"
@@ -46,7 +46,7 @@ class Orphan:
 
     kind: Thing
     reason: str
-    action: Action
+    action: Disposal
     path: str | None = None
     id: str | None = None
     pid: int | None = None

@@ -10,10 +10,10 @@ from tmuxorch.service.care.repository_lock import mend
 from tmuxorch.service.context import Context
 from tmuxorch.service.removal import history, legacy_saves
 from tmuxorch.service.sweep import branches, files, git_remains, windows, worktrees
-from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing
+from tmuxorch.service.sweep.orphan import Disposal, Look, Orphan, Thing
 
 __all__ = [
-    "Action",
+    "Disposal",
     "Orphan",
     "Thing",
     "apply",
@@ -55,7 +55,9 @@ def _old_saves(ctx: Context) -> Iterator[Orphan]:
         reason = (
             f"the save of {entry.task.name} is of an older kind, under a ref that a push publishes"
         )
-        yield Orphan(Thing.HISTORY, reason, Action.SALVAGE, id=entry.task.id, repo=entry.task.repo)
+        yield Orphan(
+            Thing.HISTORY, reason, Disposal.SALVAGE, id=entry.task.id, repo=entry.task.repo
+        )
 
 
 def _old_history(ctx: Context, keep_days: int) -> Iterator[Orphan]:
@@ -69,21 +71,14 @@ def _old_history(ctx: Context, keep_days: int) -> Iterator[Orphan]:
         yield Orphan(
             Thing.HISTORY,
             reason,
-            Action.KEEP if unmerged else Action.REMOVE,
+            Disposal.KEEP if unmerged else Disposal.REMOVE,
             id=entry.task.id,
             repo=entry.task.repo,
             command=f"tmuxorch restore {entry.task.id}" if unmerged else None,
         )
 
 
-def apply(
-    ctx: Context,
-    orphan: Orphan,
-    *,
-    keep_days: int = 0,
-    grace_s: float = 2.0,
-    cap_bytes: int = 256_000_000,
-) -> Orphan:
+def apply(ctx: Context, orphan: Orphan, *, keep_days: int = 0) -> Orphan:
     """Clear one find away if a fresh look still allows it; the find as it is now.
 
     What is to be reported or kept is left alone. What has gone meanwhile counts as done.
@@ -92,11 +87,11 @@ def apply(
     if not fresh:
         return replace(orphan, done=True)
     now = fresh[0]
-    if now.action not in (Action.REMOVE, Action.SALVAGE):
+    if now.action not in (Disposal.REMOVE, Disposal.SALVAGE):
         return now
     match now.kind:
         case Thing.WORKTREE:
-            worktrees.clear(ctx, now, grace_s=grace_s, cap_bytes=cap_bytes)
+            worktrees.clear(ctx, now)
         case Thing.BRANCH:
             branches.clear(ctx, now)
         case Thing.WINDOW:
@@ -127,14 +122,14 @@ def sweep_safe(ctx: Context, told: set[str]) -> list[Orphan]:
         mend(ctx, repo)
     done = []
     for orphan in list(files.observe_safe(Look(ctx))):
-        if orphan.action is not Action.REMOVE:
+        if orphan.action is not Disposal.REMOVE:
             continue
         try:
             files.clear(orphan)
         except (TmuxorchError, OSError) as failure:
             if orphan.name not in told:
                 told.add(orphan.name)
-                done.append(replace(orphan, action=Action.KEEP, reason=str(failure)))
+                done.append(replace(orphan, action=Disposal.KEEP, reason=str(failure)))
         else:
             told.discard(orphan.name)
             done.append(replace(orphan, done=True))
@@ -149,5 +144,5 @@ def convert_old_saves(ctx: Context, told: set[str]) -> list[Orphan]:
             done.append(apply(ctx, orphan))
         except (TmuxorchError, OSError) as failure:
             told.add(orphan.name)
-            done.append(replace(orphan, action=Action.KEEP, reason=str(failure)))
+            done.append(replace(orphan, action=Disposal.KEEP, reason=str(failure)))
     return done

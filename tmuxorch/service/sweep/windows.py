@@ -9,10 +9,10 @@ from tmuxorch.adapters.system import process_table
 from tmuxorch.adapters.system.process_row import Row
 from tmuxorch.adapters.tmux.server import Pane
 from tmuxorch.core.literal import pasteable
-from tmuxorch.errors import TmuxNoServer, TmuxorchError
+from tmuxorch.errors import TmuxNoServer, TmuxorchError, sure
 from tmuxorch.model import AgentId
 from tmuxorch.service.context import Context
-from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing
+from tmuxorch.service.sweep.orphan import Disposal, Look, Orphan, Thing
 
 
 def observe_windows(look: Look) -> Iterator[Orphan]:
@@ -41,7 +41,7 @@ def _window(look: Look, socket: str, pane: Pane) -> Orphan:
     return Orphan(
         Thing.WINDOW,
         reason,
-        Action.REPORT if live else Action.REMOVE,
+        Disposal.REPORT if live else Disposal.REMOVE,
         id=pane.place.window,
         command=command,
         socket=socket,
@@ -58,9 +58,8 @@ def _is_ours(ctx: Context, pane: Pane) -> bool:
 
 
 def close_window(ctx: Context, orphan: Orphan) -> None:
-    assert orphan.agent_id is not None
     tmux = ctx.tmux(orphan.socket)
-    pane = tmux.find_pane(orphan.agent_id)
+    pane = tmux.find_pane(sure(orphan.agent_id, "a window was found by its agent's id"))
     if pane is not None and _is_ours(ctx, pane):
         tmux.close_pane(pane)
 
@@ -76,7 +75,7 @@ def observe_processes(look: Look) -> Iterator[Orphan]:
             Thing.PROCESS,
             f"{process_table.read_command(row)}: it was started for {row.marker}, "
             "and no worker has that",
-            Action.REPORT,
+            Disposal.REPORT,
             pid=row.pid,
             command=f"kill {row.pid}",
             agent_id=AgentId(row.marker),

@@ -14,12 +14,12 @@ from tmuxorch.core import naming
 from tmuxorch.core.literal import pasteable
 from tmuxorch.core.observation import Dead
 from tmuxorch.core.stake import Stake
-from tmuxorch.errors import BadName
+from tmuxorch.errors import BadName, sure
 from tmuxorch.model import Agent, AgentId, Kind, Reason, Run, State, Status, Task
 from tmuxorch.service.context import Context
 from tmuxorch.service.removal import removal
 from tmuxorch.service.removal.work import observe_stake
-from tmuxorch.service.sweep.orphan import Action, Look, Orphan, Thing, busy, size_of
+from tmuxorch.service.sweep.orphan import Disposal, Look, Orphan, Thing, busy, size_of
 from tmuxorch.service.workers.visibility import why_unseen
 
 OURS = "tmuxorch/"
@@ -46,7 +46,7 @@ def _recorded(look: Look, agent: Agent) -> Iterator[Orphan]:
     found = Orphan(
         Thing.WORKTREE,
         "",
-        Action.REMOVE,
+        Disposal.REMOVE,
         path=agent.task.worktree,
         repo=agent.task.repo,
         agent_id=agent.task.id,
@@ -64,7 +64,7 @@ def _recorded(look: Look, agent: Agent) -> Iterator[Orphan]:
             yield _judged(look, replace(found, reason=reason), agent)
         else:  # a disk that is not mounted looks like this
             where = "so is the place it was made in: is a disk missing?"
-            yield replace(found, reason=f"{reason}, and {where}", action=Action.KEEP)
+            yield replace(found, reason=f"{reason}, and {where}", action=Disposal.KEEP)
 
 
 def _unrecorded(look: Look, repo: Repo, worktree: Worktree) -> Iterator[Orphan]:
@@ -78,7 +78,7 @@ def _unrecorded(look: Look, repo: Repo, worktree: Worktree) -> Iterator[Orphan]:
         why = "git was killed while it made it"
     else:
         return
-    found = Orphan(Thing.WORKTREE, why, Action.REMOVE, path=worktree.path, repo=repo.root)
+    found = Orphan(Thing.WORKTREE, why, Disposal.REMOVE, path=worktree.path, repo=repo.root)
     yield _judged(look, found, adopted(look.ctx, repo, worktree))
 
 
@@ -88,28 +88,28 @@ def _judged(look: Look, found: Orphan, agent: Agent) -> Orphan:
         return replace(found, bytes=0)
     found = replace(found, bytes=size_of(agent.task.worktree))
     if users := look.users_of(agent.task.worktree) or look.serving(agent.task.id):
-        return replace(found, action=Action.KEEP, reason=f"{found.reason}; {busy(users)}")
+        return replace(found, action=Disposal.KEEP, reason=f"{found.reason}; {busy(users)}")
     if unseen := why_unseen(look.ctx, agent):
         reason = f"{found.reason}; whether its process lives cannot be seen from here: {unseen}"
-        return replace(found, action=Action.KEEP, reason=reason)
+        return replace(found, action=Disposal.KEEP, reason=reason)
     if git.locate(agent.task.repo) is None:
         reason = f"{found.reason}; its repository is gone"
-        return replace(found, action=Action.KEEP, reason=reason)
+        return replace(found, action=Disposal.KEEP, reason=reason)
     stake = observe_stake(agent)
     # What cannot be looked at is not known to be without work.
     is_empty = isinstance(stake, Stake) and stake.empty
-    return found if is_empty else replace(found, action=Action.SALVAGE)
+    return found if is_empty else replace(found, action=Disposal.SALVAGE)
 
 
 def _unknown_to_git(look: Look, path: str) -> Orphan:
     why = "no repository knows this directory in our root"
-    found = Orphan(Thing.WORKTREE, why, Action.KEEP, path=path, bytes=size_of(path))
+    found = Orphan(Thing.WORKTREE, why, Disposal.KEEP, path=path, bytes=size_of(path))
     if users := look.users_of(path):
         return replace(found, reason=f"{why}; {busy(users)}")
     if os.listdir(path):
         how = "look at it, and delete it yourself if you do not need it"
         return replace(found, reason=f"{why}; {how}", command=pasteable(["rm", "-r", path]))
-    return replace(found, action=Action.REMOVE, reason=f"{why}, and it is empty")
+    return replace(found, action=Disposal.REMOVE, reason=f"{why}, and it is empty")
 
 
 def adopted(ctx: Context, repo: Repo, worktree: Worktree) -> Agent:
@@ -155,20 +155,20 @@ def _base_commit(repo: Repo, worktree: Worktree) -> str:
     return done.stdout.decode().strip() or worktree.head or "0" * 40
 
 
-def clear(ctx: Context, orphan: Orphan, *, grace_s: float, cap_bytes: int) -> None:
+def clear(ctx: Context, orphan: Orphan) -> None:
     """Take it away by the one removal path, which saves first; an empty directory just goes."""
-    assert orphan.path is not None
+    path = sure(orphan.path, "a worktree was found by its path")
     if orphan.repo is None:
-        os.rmdir(orphan.path)
+        os.rmdir(path)
         return
     agent = ctx.store.agent(orphan.agent_id) if orphan.agent_id else None
     if agent is None:
         repo = git.find_repo(orphan.repo)
-        listed = [w for w in git.list_worktrees(repo)[1:] if w.path == orphan.path]
+        listed = [w for w in git.list_worktrees(repo)[1:] if w.path == path]
         if not listed:
             return
         agent = adopted(ctx, repo, listed[0])
         ctx.store.add(agent)
         ctx.checkpoint("sweep:adopted")
     reason = Reason.CREATE_FAILED if agent.state is State.CREATING else Reason.SWEPT
-    removal.remove(ctx, agent, reason=reason, grace_s=grace_s, cap_bytes=cap_bytes)
+    removal.remove(ctx, agent, reason=reason)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmuxorch.errors import TmuxFailed
 from tmuxorch.service.workers.visibility import find_pane
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from tmuxorch import config as configuration
 from tmuxorch.adapters.git import facade as git
@@ -14,13 +15,12 @@ from tmuxorch.config.profiles import TaskBy
 from tmuxorch.core import naming, view
 from tmuxorch.core.literal import pasteable
 from tmuxorch.errors import BadText, NameTaken, SetupFailed, StartFailed, TmuxorchError
-from tmuxorch.model import Agent, AgentId, Kind, Reason, Run, State, Status, Task
+from tmuxorch.model import Agent, AgentId, EventKind, Kind, Run, State, Status, Task
 from tmuxorch.service import places
 from tmuxorch.service.care.repository_lock import repo_lock
 from tmuxorch.service.removal import removal
 from tmuxorch.service.workers import launch, sending
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -76,7 +76,7 @@ def create(
         ctx.checkpoint("create:recorded")
         return _make(ctx, config, request, plan, on_output)
     except BaseException as failure:
-        _undo(ctx, agent, failure)
+        removal.take_back(ctx, agent, failure, EventKind.CREATION_FAILED)
         raise
 
 
@@ -119,7 +119,7 @@ def _make(
         agent = ctx.store.swap(
             agent,
             expect=[State.CREATING],
-            what="started",
+            what=EventKind.STARTED,
             why=f"pid {started.process.pid} runs {' '.join(plan.argv)[:200]}",
             state=State.RUNNING,
             status=Status.WORKING,
@@ -164,35 +164,12 @@ def _settle(ctx: Context, agent: Agent, fifo: int) -> Agent:
     raise StartFailed(f"{words}. Its last lines:\n{lines}" if lines else f"{words}.")
 
 
-def _undo(ctx: Context, agent: Agent, failure: BaseException) -> None:
-    """Take everything back by the one removal path, so that even here work is saved first."""
-    words = failure.message if isinstance(failure, TmuxorchError) else repr(failure)
-    current = ctx.store.agent(agent.task.id)
-    if current is None or current.state not in (State.CREATING, State.RUNNING):
-        return
-    ctx.store.record(agent, "creation failed", words)
-    try:
-        removal.remove(ctx, current, reason=Reason.CREATE_FAILED)
-    except TmuxorchError as e:
-        raise TmuxorchError(
-            f"{words}; and it could not be taken back: {e.message}; do that later with "
-            f"`tmuxorch rm {agent.task.name}`"
-        ) from failure
-
-
 # -- answering the questions ------------------------------------------------------------
 
 
 def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
-    if "\0" in request.task or not _is_text(request.task):
-        raise BadText("the task is not valid text (it holds a NUL or bytes that are not UTF-8)")
-    if len(request.task.encode()) > sending.MAX_TEXT_BYTES:
-        raise BadText(
-            "the task is larger than the 1 MB that an agent is given; put it in a file of the "
-            "repository and make reading that the task"
-        )
+    _check_task(request.task)
     agent_id = AgentId(os.urandom(6).hex())
-    conversation = None
     base = git.resolve_base(
         request.repo, request.base or config.defaults.base or None, cwd=request.cwd
     )
@@ -204,36 +181,15 @@ def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
             raise BadText(f"the path {os.fsencode(path)!r} is not valid UTF-8; rename it first")
     if not _is_text(branch):
         raise BadText(f"the branch {os.fsencode(branch)!r} is not valid UTF-8; choose another")
-
-    profile: Profile | None = None
-    env: dict[str, str] = {}
-    if request.command:
-        argv = configuration.build_custom_command(request.command, request.task)
-        program = os.path.basename(request.command[0])
-        agent_name = program if _is_text(program) else ascii(program)[1:-1]
-    else:
-        agent_name = request.agent or config.defaults.agent
-        profile = config.agents.get(agent_name)
-        if profile is None:
-            known = ", ".join(sorted(config.agents))
-            raise StartFailed(f"there is no agent profile {agent_name!r}; there are: {known}")
-        env = dict(profile.env)
-        conversation = profile.new_conversation()
-        argv = configuration.build_command(
-            profile,
-            task=request.task,
-            conversation=conversation or "",
-            name=name,
-            worktree=worktree,
-            resume=False,
-        )
-    argv = launch.find_command(argv, {**ctx.environ, **env})
+    program = _choose_program(config, request, name, worktree)
+    profile = program.profile
+    argv = launch.find_command(program.argv, {**ctx.environ, **program.env})
     task = Task(
         id=agent_id,
         name=name,
         repo=request.repo.root,
         text=request.task,
-        agent=agent_name,
+        agent=program.name,
         kind=request.kind or (profile.kind if profile else None) or config.defaults.kind,
         branch=branch,
         branch_made=made,
@@ -242,7 +198,7 @@ def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
         worktree=worktree,
         created_at=ctx.clock(),
         command=argv if request.command else (),
-        conversation=conversation,
+        conversation=program.conversation,
     )
     agent = Agent(
         task,
@@ -251,7 +207,51 @@ def _plan(ctx: Context, config: Config, request: Request) -> _Plan:
         status=Status.STARTING,
         owner=procfs.identify_self(),
     )
-    return _Plan(profile, argv, env, profile is not None and profile.task is TaskBy.STDIN, agent)
+    by_stdin = profile is not None and profile.task is TaskBy.STDIN
+    return _Plan(profile, argv, program.env, by_stdin, agent)
+
+
+def _check_task(task: str) -> None:
+    if "\0" in task or not _is_text(task):
+        raise BadText("the task is not valid text (it holds a NUL or bytes that are not UTF-8)")
+    if len(task.encode()) > sending.MAX_TEXT_BYTES:
+        raise BadText(
+            "the task is larger than the 1 MB that an agent is given; put it in a file of the "
+            "repository and make reading that the task"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """What is to be run as the agent; a command of the person's own has no profile."""
+
+    name: str
+    argv: tuple[str, ...]
+    profile: Profile | None = None
+    env: dict[str, str] = field(default_factory=dict)
+    conversation: str | None = None
+
+
+def _choose_program(config: Config, request: Request, name: str, worktree: str) -> _Program:
+    if request.command:
+        program = os.path.basename(request.command[0])
+        argv = configuration.build_custom_command(request.command, request.task)
+        return _Program(program if _is_text(program) else ascii(program)[1:-1], argv)
+    agent_name = request.agent or config.defaults.agent
+    profile = config.agents.get(agent_name)
+    if profile is None:
+        known = ", ".join(sorted(config.agents))
+        raise StartFailed(f"there is no agent profile {agent_name!r}; there are: {known}")
+    conversation = profile.new_conversation()
+    argv = configuration.build_command(
+        profile,
+        task=request.task,
+        conversation=conversation or "",
+        name=name,
+        worktree=worktree,
+        resume=False,
+    )
+    return _Program(agent_name, argv, profile, dict(profile.env), conversation)
 
 
 def _choose_name(ctx: Context, request: Request) -> str:

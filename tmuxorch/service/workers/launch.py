@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from typing import TYPE_CHECKING
 
 from tmuxorch import shim
 from tmuxorch.adapters.store import rundir
@@ -11,7 +12,6 @@ from tmuxorch.adapters.system.machine import is_outside
 from tmuxorch.core import naming, view
 from tmuxorch.errors import StartFailed, TmuxFailed, TmuxNoServer
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tmuxorch.core import naming
 from tmuxorch.errors import NameTaken, StateConflict, TmuxFailed
-from tmuxorch.model import State
+from tmuxorch.model import EventKind, State
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.model import Agent
     from tmuxorch.service.context import Context
@@ -32,7 +32,7 @@ def rename(ctx: Context, agent: Agent, name: str) -> Agent:
         renamed = ctx.store.swap(
             agent,
             expect=RENAMABLE,
-            what="renamed",
+            what=EventKind.RENAMED,
             why=f"from {agent.task.name} to {name}",
             name=name,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tmuxorch import config as configuration
 from tmuxorch.adapters.store import rundir
@@ -13,13 +14,12 @@ from tmuxorch.core import view
 from tmuxorch.core.observation import Ended
 from tmuxorch.core.restart import carry_flags
 from tmuxorch.errors import NotRunning, StartFailed, StateConflict
-from tmuxorch.model import State, Status
+from tmuxorch.model import EventKind, State, Status
 from tmuxorch.service.health import liveness
 from tmuxorch.service.removal import removal
 from tmuxorch.service.workers import launch
 from tmuxorch.service.workers.visibility import refuse_unseen
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.config import Config
     from tmuxorch.config.profiles import Profile
@@ -38,14 +38,14 @@ def stop(ctx: Context, agent: Agent, *, grace_s: float) -> Agent:
     removal.save_screen(ctx, agent)
     # Marked before it is ended, so that nobody takes the end for a crash.
     agent = ctx.store.swap(
-        agent, expect=[State.RUNNING], what="stopping", why="a person asked", stopped=True
+        agent, expect=[State.RUNNING], what=EventKind.STOPPING, why="a person asked", stopped=True
     )
     removal.end(ctx, agent, grace_s)
     ended = liveness.read_exit(ctx.state_dir, agent)
     return ctx.store.swap(
         agent,
         expect=[State.RUNNING, State.EXITED],
-        what="stopped",
+        what=EventKind.STOPPED,
         why="its processes have ended and its window is closed",
         state=State.EXITED,
         status=Status.STOPPED,
@@ -76,7 +76,7 @@ def restart(ctx: Context, config: Config, agent: Agent, *, fresh: bool) -> Agent
     agent = ctx.store.swap(
         agent,
         expect=[State.EXITED, State.LOST],
-        what="restarting",
+        what=EventKind.RESTARTING,
         why=" ".join(start.argv)[:200],
         state=State.RUNNING,
         status=Status.STARTING,
@@ -114,7 +114,7 @@ def _take_back(
     ctx.store.swap(
         agent,
         expect=[State.RUNNING],
-        what="restart failed",
+        what=EventKind.RESTART_FAILED,
         why=str(failure) or repr(failure),
         state=before.state,
         status=Status.LOST if is_lost else Status.CRASHED,
@@ -142,7 +142,7 @@ def forget_conversation(ctx: Context, agent: Agent) -> None:
     ctx.store.swap(
         agent,
         expect=[State.EXITED],
-        what="resume failed",
+        what=EventKind.RESUME_FAILED,
         why="its screen says that the conversation is gone; the next start begins a new one",
         conversation=None,
     )
@@ -169,7 +169,7 @@ def _start(ctx: Context, config: Config, agent: Agent, start: _Start) -> Agent:
     return ctx.store.swap(
         agent,
         expect=[State.RUNNING],
-        what="started",
+        what=EventKind.STARTED,
         why=f"pid {started.process.pid}",
         status=Status.WORKING,
         owner=None,
@@ -193,7 +193,7 @@ class _Start:
 
 
 def _plan(
-    ctx: Context, config: Config, agent: Agent, first: rundir.Launch | None, *, fresh: bool
+    ctx: Context, config: Config, agent: Agent, first: rundir.LaunchRecord | None, *, fresh: bool
 ) -> tuple[Agent, _Start]:
     """How to start the agent again, and the agent with the conversation it will have."""
     if agent.task.command:
@@ -226,4 +226,4 @@ def _plan(
 
 def _resume_is_built_in(config: Config, name: str) -> bool:
     """Whether the person changed at most how it is first started, not how it goes on."""
-    return config.sources.get(("agents", name, "resume")) is configuration.Source.BUILT_IN
+    return config.sources.get(("agents", name, "resume")) is configuration.Origin.BUILT_IN

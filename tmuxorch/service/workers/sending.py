@@ -6,12 +6,16 @@ answered. Enter is pressed again only while the text is seen to stand in the box
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.system import procfs
+from tmuxorch.adapters.system.locks import flock
+from tmuxorch.adapters.system.run import Timeout
 from tmuxorch.core.evidence import Source
 from tmuxorch.core.inputbox import holds, plain_words, read_box, without_escapes
 from tmuxorch.core.literal import find_control
@@ -23,7 +27,6 @@ from tmuxorch.service.health.activity import profile_of
 from tmuxorch.service.health.explaining import judge_now
 from tmuxorch.service.workers.visibility import find_pane
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -41,7 +44,10 @@ ECHO_S = 0.3  # for a screen without a known box to show that anything came
 STEP_S = 0.03
 QUEUED_S = 1.0  # for a program that works to say that it has put the text by
 AGAIN_S = 1.5  # the box shows it still: the Enter came too soon for the program
+BOXLESS_S = 3.0  # for an idle program that has just started to draw its box
 LONG_MAX = 60
+# Others' messages go first, each as long as it takes; nobody waits for ever.
+TURN_S = 120.0
 
 
 class Delivery(StrEnum):
@@ -112,7 +118,16 @@ def send(
             text = _protected(agent, profile, text)
         else:
             ctx.narrate(f"to {agent.task.agent}, {text[0]} at the beginning of a text {meaning}")
-    return _Sending(ctx, agent, profile, text, manner).run()
+    lock = os.path.join(ctx.run_dir(agent.task.id), "sending")
+    try:
+        with flock(lock, timeout_s=TURN_S):
+            return _Sending(ctx, agent, profile, text, manner).run()
+    except FileNotFoundError:
+        raise NotRunning(f"{agent.task.name} has been removed; nothing was sent") from None
+    except Timeout:
+        raise NotReady(
+            f"other messages are still on their way to {agent.task.name}; nothing was sent"
+        ) from None
 
 
 def _protected(agent: Agent, profile: Profile | None, text: str) -> str:
@@ -183,9 +198,14 @@ class _Sending:
         if not self._has_box() or not self.manner.confirm:
             return now
         deadline = time.monotonic() + READY_S
-        told = False
+        told, idle_since = False, None
         while now.status is not Status.WAITING and self._box() is None:
-            if self._reads_as(now, Status.IDLE):
+            # A title may say so before there is a box; a box that is drawn otherwise never comes.
+            if not self._reads_as(now, Status.IDLE):
+                idle_since = None
+            elif idle_since is None:
+                idle_since = time.monotonic()
+            elif time.monotonic() - idle_since > BOXLESS_S:
                 return now
             if self._reads_as(now, Status.WORKING) and not self.manner.patient:
                 raise NotReady(f"{self.name} takes no message while it works; nothing was sent")
@@ -231,7 +251,7 @@ class _Sending:
     # -- deeds ------------------------------------------------------------------
 
     def _paste(self) -> None:
-        buffer = f"tmuxorch-{self.agent.task.id}"
+        buffer = f"tmuxorch-{self.agent.task.id}-{os.getpid()}"
         self.tmux.paste(self.pane.place.pane, self.text.encode(), buffer=buffer)
 
     def _press(self, written: str) -> None:

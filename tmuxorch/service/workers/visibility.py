@@ -5,13 +5,15 @@ What cannot be seen cannot be ended.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tmuxorch.adapters.store import rundir
 from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.tmux.holding import is_held
 from tmuxorch.core.observation import Unknown, find_unknown
 from tmuxorch.errors import CannotSee, NotRunning
+from tmuxorch.model import EventKind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.adapters.tmux.server import Pane
     from tmuxorch.model import Agent, ProcessId
@@ -73,10 +75,10 @@ def take_as_gone(ctx: Context, agent: Agent) -> Agent:
     owner = agent.owner and procfs.observe_process(agent.owner)
     if isinstance(owner, Unknown):
         agent = ctx.store.swap(
-            agent, expect=[agent.state], what="taken over", why=_WORD, owner=None
+            agent, expect=[agent.state], what=EventKind.TAKEN_OVER, why=_WORD, owner=None
         )
     if why_unseen(ctx, agent) is not None:
-        ctx.store.record(agent, "taken as ended", _WORD)
+        ctx.store.record(agent, EventKind.TAKEN_AS_ENDED, _WORD)
         rundir.note_over(ctx.run_dir(agent.task.id), run=agent.run.number)
     return agent
 

@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 
 from tmuxorch.core.literal import shown
 from tmuxorch.core.sizes import human_size
-from tmuxorch.service.sweep.sweep import Action, Orphan
+from tmuxorch.service.sweep.sweep import Disposal, Orphan
 from tmuxorch.tui import service_calls
 from tmuxorch.tui.jobs import Jobs
 from tmuxorch.tui.lines import Fact, Plain, TextLine
@@ -115,8 +115,8 @@ def _columns(item: Orphan) -> str:
 
 
 _WORDS = {
-    Action.REMOVE: "it is removed",
-    Action.SALVAGE: "its work is saved first",
-    Action.REPORT: "it is only reported; end it yourself if you want",
-    Action.KEEP: "it is kept",
+    Disposal.REMOVE: "it is removed",
+    Disposal.SALVAGE: "its work is saved first",
+    Disposal.REPORT: "it is only reported; end it yourself if you want",
+    Disposal.KEEP: "it is kept",
 }
