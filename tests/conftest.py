@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 import libtmux
@@ -51,9 +52,17 @@ def has_ended(pid: int) -> bool:
 
 
 def pytest_configure() -> None:
-    """Started with `&` by a script, we would hand an ignored Ctrl-C to all that is tried here."""
+    """Hand on no ignored signal: nohup, and a script's `&`, would deafen all that is tried here."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            # We stay deaf to it; a program that we start is not, as a handler ends with exec.
+            signal.signal(number, _hear_nothing)
+
+
+def _hear_nothing(_number: int, _frame: FrameType | None) -> None:
+    """What somebody had us ignore."""
 
 
 def needs(program: str) -> pytest.MarkDecorator:

@@ -283,8 +283,8 @@ class Agent:
 
     `admin` is where git keeps what belongs to the worktree (HEAD, index, logs), None if that
     was not recorded; `owner` is who is creating or removing it, `step` how far they got;
-    `deaths` are the recent
-    ends of a persistent agent, `restart_at` when it is to be started again (never, if None).
+    `deaths` are the recent ends of a persistent agent, `restart_at` when it is to be started
+    again (never, if None); `status_since` is when it got its status, by the store's own word.
     `damage` is no column: it says what of the row could not be read, and then nothing but
     showing follows from the rest.
     """
@@ -300,6 +300,7 @@ class Agent:
     deaths: tuple[float, ...] = ()
     restart_at: float | None = None
     admin: str | None = None
+    status_since: float | None = None
     damage: str = ""
 
 

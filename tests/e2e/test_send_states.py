@@ -224,3 +224,20 @@ def test_it_is_explained_which_source_decided(stage: Stage) -> None:
     assert text.startswith("working, by its title\n")
     stage.world.run("stop", "a")
     assert stage.explained()["by"] == "record"
+
+
+@of_every_program
+def test_messages_of_several_people_arrive_one_by_one(stage: Stage) -> None:
+    stage.does("idle")
+    texts = {f"from person {n}" for n in range(3)}
+    senders = [
+        subprocess.Popen(
+            ["tmuxorch", "send", "a", text],
+            cwd=stage.world.repo,
+            env=stage.world.environ,
+            stdout=subprocess.DEVNULL,
+        )
+        for text in sorted(texts)
+    ]
+    assert [sender.wait(60) for sender in senders] == [0, 0, 0]
+    assert set(stage.taken()) == texts

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import resource
 import sqlite3
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +101,19 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened = open_store(str(tmp_path))
     yield opened
     opened.close()
+
+
+def test_a_status_has_an_age_whoever_writes_it(store: Store) -> None:
+    store.add(make_agent())
+    [made] = store.agents()
+    assert made.status_since == made.task.created_at
+    before = time.time()
+    store.swap(made, expect=[State.CREATING], state=State.RUNNING, status=Status.WORKING)
+    [working] = store.agents()
+    assert working.status_since is not None
+    assert before - 0.1 <= working.status_since <= time.time() + 0.1
+    store.swap(working, expect=[State.RUNNING], status=Status.WORKING)
+    assert store.agents()[0].status_since == working.status_since
 
 
 def test_an_agent_survives_a_reload_in_every_field(store: Store, tmp_path: Path) -> None:

@@ -109,16 +109,14 @@ def match(
 ) -> tuple[Candidate, ...]:
     """All candidates the query can mean; exactly one means it is found.
 
-    The first of these that anything satisfies decides: its name, its id, the beginning of its
-    name unless only `whole_names` count, the beginning of its id.
+    Its name or its id is meant before a beginning of either; of names not, where only
+    `whole_names` count.
     """
     if not query:
         return ()
-    found = tuple(c for c in candidates if c[0] == query) or tuple(
-        c for c in candidates if c[1] == query
+    is_long = len(query) >= _ID_PREFIX_MIN
+    return tuple(c for c in candidates if query in c[:2]) or tuple(
+        c
+        for c in candidates
+        if (c[0].startswith(query) and not whole_names) or (is_long and c[1].startswith(query))
     )
-    if not found and not whole_names:
-        found = tuple(c for c in candidates if c[0].startswith(query))
-    if not found and len(query) >= _ID_PREFIX_MIN:
-        found = tuple(c for c in candidates if c[1].startswith(query))
-    return found

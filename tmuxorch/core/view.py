@@ -100,6 +100,11 @@ def agent_json(agent: Agent, seen: Glance) -> dict[str, Any]:
         "kind": agent.task.kind,
         "state": state,
         "status": status,
+        # Of one that the watcher has not written down yet nobody knows it.
+        "status_since": iso(agent.status_since) if status is agent.status else None,
+        "seen": None,
+        "merged": None,
+        "usage": None,
         "question": question_json(agent.run.question) if status is Status.WAITING else None,
         "branch": agent.task.branch,
         "base": agent.task.base,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FILE = "tmuxorch.db"
 BUSY_TIMEOUT_S = 30.0
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 # A database that comes up empty although this file says it was filled is not
 # "no agents": nothing may be deleted on the strength of it.

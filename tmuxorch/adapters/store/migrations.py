@@ -120,4 +120,19 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ),
     ("0002-question", "ALTER TABLE agents ADD COLUMN question TEXT"),
     ("0003-admin", "ALTER TABLE agents ADD COLUMN admin TEXT"),
+    (
+        # By the store itself, so that no writer can forget it.
+        "0004-status-since",
+        """
+        ALTER TABLE agents ADD COLUMN status_since REAL;
+        CREATE TRIGGER status_begun AFTER INSERT ON agents WHEN new.status_since IS NULL BEGIN
+            UPDATE agents SET status_since = new.created_at WHERE id = new.id;
+        END;
+        CREATE TRIGGER status_changed AFTER UPDATE OF status ON agents
+        WHEN new.status IS NOT old.status BEGIN
+            UPDATE agents SET status_since = (julianday('now') - 2440587.5) * 86400.0
+            WHERE id = new.id;
+        END;
+        """,
+    ),
 )

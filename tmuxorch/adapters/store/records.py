@@ -126,7 +126,7 @@ class Store:
             try:
                 changed = db.execute(
                     f"UPDATE agents SET {sets} WHERE id = ? AND state IN ({marks}) AND owner IS ?"
-                    " RETURNING *",
+                    " RETURNING id",
                     [*columns.values(), agent.task.id, *expected, as_text(agent.owner)],
                 ).fetchall()
             except sqlite3.IntegrityError as e:  # the one rule a change can break
@@ -140,7 +140,9 @@ class Store:
                 )
             if what:
                 record(db, agent, what, why)
-        return read_agent(changed[0])
+            # Again, for what the store itself notes of a change.
+            (now,) = db.execute("SELECT * FROM agents WHERE id = ?", [agent.task.id]).fetchall()
+        return read_agent(now)
 
     def show(self, sightings: Sequence[Sighting]) -> None:
         """Write what living agents are doing, all in one transaction.

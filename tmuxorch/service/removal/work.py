@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.git import facade as git
+from tmuxorch.adapters.git.admin import canonical, list_admins
 from tmuxorch.adapters.git.checkout import Checkout, head_of, is_usable, leads_to
 from tmuxorch.adapters.git.index_file import Index
 from tmuxorch.adapters.git.inner import Inner, observe_inner
@@ -23,9 +24,10 @@ from tmuxorch.adapters.git.threatened import observe_named, observe_threatened
 from tmuxorch.adapters.git.worktrees import find_admin_dir
 from tmuxorch.adapters.system import processes
 from tmuxorch.adapters.system.run import alongside
+from tmuxorch.core.literal import pasteable
 from tmuxorch.core.observation import Unknown
 from tmuxorch.core.stake import Commit, Stake, StakeFact
-from tmuxorch.errors import NoRepository, TmuxorchError
+from tmuxorch.errors import CannotSave, NoRepository, TmuxorchError
 from tmuxorch.service import places
 from tmuxorch.service.removal.nested import UNREAD, is_below, is_dull, observe_nested
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from tmuxorch.adapters.system.processes import Member
     from tmuxorch.model import Agent
 
+MARK = "tmuxorch:"
 # What git leaves in a worktree's own directory while it waits for the person.
 OPERATIONS = {
     "rebase-merge": "rebase",
@@ -128,6 +131,12 @@ def observe_work(repo: Repo, agent: Agent, *, top: str | None = None) -> Work:
     }
     place = top or worktree
     if not os.path.isdir(place) or os.path.islink(place):
+        if registered is None and (elsewhere := _moved_to(repo, agent)):
+            raise CannotSave(
+                f"it was moved to {elsewhere}; move it back with "
+                f"`{pasteable(['git', '-C', repo.root, 'worktree', 'move', '-f', '-f'])} "
+                f"{pasteable([elsewhere, worktree])}`"
+            )
         if registered is not None:
             places.check_gone(place)
             stake["nested"] = tuple(UNREAD(one.path) for one in inner)
@@ -141,6 +150,17 @@ def observe_work(repo: Repo, agent: Agent, *, top: str | None = None) -> Work:
     whole = Stake(**stake, **files, odd=tuple(odd))  # type: ignore[arg-type]
     settled = own is not None and has_settings(repo, own, found.index)
     return Work(whole, own, head, on, tip, dropped, found, same, inner, settled)
+
+
+def _moved_to(repo: Repo, agent: Agent) -> str | None:
+    """Where git says that the worktree is now, by its directory for it or by our mark."""
+    for admin in list_admins(repo):
+        mark = admin.locked or ""
+        is_ours = mark.startswith(MARK) and mark.endswith(f":{agent.task.id}")
+        is_its_own = admin.directory == agent.admin and not mark.startswith(MARK)
+        if (is_ours or is_its_own) and admin.path and os.path.lexists(admin.path):
+            return admin.path if canonical(agent.task.worktree) != canonical(admin.path) else None
+    return None
 
 
 # -- files ------------------------------------------------------------------------------

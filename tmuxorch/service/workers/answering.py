@@ -16,7 +16,7 @@ from tmuxorch.core.view import describe_question
 from tmuxorch.errors import NotDelivered, NotReady, QuestionChanged
 from tmuxorch.model import EventKind, Status
 from tmuxorch.service.health.activity import profile_of
-from tmuxorch.service.workers.onlooker import Onlooker, poll
+from tmuxorch.service.workers.onlooker import Onlooker, in_turn, poll
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +41,9 @@ def answer(
     onlooker = Onlooker(ctx, agent, profile_of(agent, config))
     if shown is None and agent.status is Status.WAITING:
         shown = agent.run.question
-    question = _find_question(onlooker, shown)
-    choice = choose(onlooker, question, said)
+    with in_turn(ctx, agent):
+        question = _find_question(onlooker, shown)
+        choice = choose(onlooker, question, said)
     asked = "".join(question.text.splitlines()[-1:])
     ctx.store.record(agent, EventKind.ANSWERED, f"with {choice.text!r} to {asked!r}")
     return choice

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import contextmanager
 
 from tmuxorch.adapters.system import procfs
+from tmuxorch.adapters.system.locks import flock
+from tmuxorch.adapters.system.run import Timeout
 from tmuxorch.core.inputbox import without_escapes
 from tmuxorch.core.observation import Alive
-from tmuxorch.errors import NotRunning
+from tmuxorch.errors import NotReady, NotRunning
 from tmuxorch.service.health.explaining import judge_now
 from tmuxorch.service.workers.visibility import find_pane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tmuxorch.config.profiles import Profile
     from tmuxorch.core.evidence import Judgement
@@ -21,6 +25,23 @@ if TYPE_CHECKING:
     from tmuxorch.service.context import Context
 
 STEP_S = 0.03
+# Others' messages go first, each as long as it takes; nobody waits for ever.
+TURN_S = 120.0
+
+
+@contextmanager
+def in_turn(ctx: Context, agent: Agent) -> Iterator[None]:
+    """Be the only one who types into the agent's window."""
+    lock = os.path.join(ctx.run_dir(agent.task.id), "sending")
+    try:
+        with flock(lock, timeout_s=TURN_S):
+            yield
+    except FileNotFoundError:
+        raise NotRunning(f"{agent.task.name} has been removed; nothing was sent") from None
+    except Timeout:
+        raise NotReady(
+            f"other messages are still on their way to {agent.task.name}; nothing was sent"
+        ) from None
 
 
 class Onlooker:

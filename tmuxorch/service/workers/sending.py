@@ -6,6 +6,7 @@ answered. Enter is pressed again only while the text is seen to stand in the box
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from tmuxorch.errors import AgentAsks, BadText, NotDelivered, NotReady, NotRunni
 from tmuxorch.model import Status
 from tmuxorch.service.health.activity import profile_of
 from tmuxorch.service.workers import answering
-from tmuxorch.service.workers.onlooker import Onlooker, poll
+from tmuxorch.service.workers.onlooker import Onlooker, in_turn, poll
 
 if TYPE_CHECKING:
     from tmuxorch.config import Config
@@ -36,6 +37,7 @@ TAKEN_S = 8.0  # for it to leave the box
 ECHO_S = 0.3  # for a screen without a known box to show that anything came
 QUEUED_S = 1.0  # for a program that works to say that it has put the text by
 AGAIN_S = 1.5  # the box shows it still: the Enter came too soon for the program
+BOXLESS_S = 3.0  # for an idle program that has just started to draw its box
 LONG_MAX = 60
 
 
@@ -107,7 +109,8 @@ def send(
             text = _protected(agent, profile, text)
         else:
             ctx.narrate(f"to {agent.task.agent}, {text[0]} at the beginning of a text {meaning}")
-    return _Sending(ctx, agent, profile, text, manner).run()
+    with in_turn(ctx, agent):
+        return _Sending(ctx, agent, profile, text, manner).run()
 
 
 def _protected(agent: Agent, profile: Profile | None, text: str) -> str:
@@ -165,9 +168,14 @@ class _Sending:
         if not self._has_box() or not self.manner.confirm:
             return now
         deadline = time.monotonic() + READY_S
-        told = False
+        told, idle_since = False, None
         while now.status is not Status.WAITING and self._box() is None:
-            if self._reads_as(now, Status.IDLE):
+            # A title may say so before there is a box; a box that is drawn otherwise never comes.
+            if not self._reads_as(now, Status.IDLE):
+                idle_since = None
+            elif idle_since is None:
+                idle_since = time.monotonic()
+            elif time.monotonic() - idle_since > BOXLESS_S:
                 return now
             if self._reads_as(now, Status.WORKING) and not self.manner.patient:
                 raise NotReady(f"{self.name} takes no message while it works; nothing was sent")
@@ -205,7 +213,7 @@ class _Sending:
     # -- deeds ------------------------------------------------------------------
 
     def _paste(self) -> None:
-        buffer = f"tmuxorch-{self.agent.task.id}"
+        buffer = f"tmuxorch-{self.agent.task.id}-{os.getpid()}"
         self.onlooker.tmux.paste(self.onlooker.pane, self.text.encode(), buffer=buffer)
 
     def _press(self, written: str) -> None:
