@@ -19,16 +19,32 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 RULE = "─" * 60
-QUESTION = ["Do you want to proceed?", "❯ 1. Yes", "  2. No"]
+ANSWERS = {
+    "claude": ["Yes", "Yes, and always allow it", "No"],
+    "codex": ["Yes, proceed (y)", "No (esc)"],
+    "gemini": ["Allow once", "No"],
+    "opencode": ["Allow once", "Allow always", "Reject"],
+    "aider": ["Yes", "No"],
+}
+ARROWS = {b"\x1b[C": 1, b"\x1b[B": 1, b"\x1b[D": -1, b"\x1b[A": -1}
+ON, OFF = "\x1b[48;5;215m", "\x1b[48;5;234m"
 
 
 class Now(NamedTuple):
-    """What is to be drawn."""
+    """What is to be drawn; `asks` is the question, `marked` the answer that the mark stands at."""
 
     state: str
     draft: list[str]
     queued: list[str]
     tick: int
+    asks: str
+    marked: int
+
+
+def _answers(style: str, now: Now, mark: str) -> list[str]:
+    blank = " " * len(mark)
+    answers = enumerate(ANSWERS[style])
+    return [f"{mark if n == now.marked else blank}{n + 1}. {answer}" for n, answer in answers]
 
 
 def claude(now: Now) -> tuple[str, list[str]]:
@@ -38,7 +54,8 @@ def claude(now: Now) -> tuple[str, list[str]]:
         line = f"✻ Cooking… ({now.tick}s · ↓ 20 tokens)"
         return f"{'⠂⠐'[now.tick % 2]} Task", [line, *box, "  esc to interrupt"]
     if now.state == "asking":
-        return "✳ Task", [RULE, *(f" {line}" for line in QUESTION), " Esc to cancel"]
+        asked = [f" {now.asks}", *_answers("claude", now, " ❯ ")]
+        return "✳ Task", [RULE, *asked, " Esc to cancel"]
     return "✳ Task", ["● Done.", *box, "  ? for shortcuts"]
 
 
@@ -48,8 +65,8 @@ def codex(now: Now) -> tuple[str, list[str]]:
     if now.state == "busy":
         return f"{'⠋⠙'[now.tick % 2]} wt", screen
     if now.state == "asking":
-        asked = ["  Would you like to run the following command?", "", "  $ touch out.txt", ""]
-        answers = ["› 1. Yes, proceed (y)", "  2. No (esc)", "", "  Press enter to confirm"]
+        asked = ["  Would you like to run the following command?", "", f"  $ {now.asks}", ""]
+        answers = [*_answers("codex", now, "› "), "", "  Press enter to confirm"]
         return f"[ {'!.'[now.tick % 2]} ] Action Required | wt", [*asked, *answers]
     return "wt", screen
 
@@ -68,8 +85,9 @@ def gemini(now: Now) -> tuple[str, list[str]]:
             *box,
         ]
     if now.state == "asking":
-        lines = ["╭──────╮", "│ Allow execution of [Shell]?", "│ ● 1. Allow once", "│   2. No"]
-        return "✋  Action Required (wt)", [*lines, "╰──────╯"]
+        lines = [f"{now.asks} - Allow execution?", *_answers("gemini", now, "● ")]
+        framed = [f"│ {line}" for line in lines]
+        return "✋  Action Required (wt)", ["╭──────╮", *framed, "╰──────╯"]
     return "◇  Ready (wt)", ["✦ Done.", *box, "", " workspace"]
 
 
@@ -78,8 +96,11 @@ def opencode(now: Now) -> tuple[str, list[str]]:
     said = [f"  ┃  {line}" for text in now.queued for line in [*text.split("\n"), " QUEUED"]]
     box = ["  ┃", *(f"  ┃  {line}" for line in shown), "  ┃  Build · lab", "  ╹" + "▀" * 60]
     if now.state == "asking":
-        asked = ["  ┃  △ Permission required", "  ┃    $ touch out.txt"]
-        return "OC | Task", [*asked, "  ┃   Allow once   Allow always   Reject   ⇆ select"]
+        asked = ["  ┃  △ Permission required", f"  ┃    $ {now.asks}"]
+        answers = enumerate(ANSWERS["opencode"])
+        drawn = [f"{ON if n == now.marked else OFF} {answer} {OFF}" for n, answer in answers]
+        row = " ".join(drawn)
+        return "OC | Task", [*asked, f"  ┃{OFF}  {row}  ⇆ select  enter confirm\x1b[0m"]
     foot = "  ■■⬝  esc interrupt  ctrl+p commands" if now.state == "busy" else "   ctrl+p commands"
     return "OC | Task", [*said, "", *box, foot]
 
@@ -88,7 +109,8 @@ def aider(now: Now) -> tuple[str, list[str]]:
     if now.state == "busy":
         return "host", [RULE, "> ", RULE, "> go", "", f"I answer: {now.tick}"]
     if now.state == "asking":
-        return "host", [RULE, "> go", "", "out.txt", "Create new file? (Y)es/(N)o [Yes]: "]
+        asked = f"{now.asks} (Y)es/(N)o [Yes]: {''.join(now.draft)}"
+        return "host", [RULE, "> go", "", "out.txt", asked]
     return "host", ["Tokens: 1 sent, 1 received.", RULE, *_with_mark("> ", now.draft or [""], "")]
 
 
@@ -108,6 +130,7 @@ class Stub:
         self.queued: list[str] = []
         self.pasted_at = 0.0
         self.enters = 0
+        self.marked = 0
         self.drawn: tuple[str, list[str]] | None = None
 
     def wish(self) -> dict[str, Any]:
@@ -115,7 +138,8 @@ class Stub:
             found: dict[str, Any] = json.loads(Path("state").read_text())
         except (OSError, ValueError):
             found = {}
-        return {"does": "starting", "deaf_s": 0.0, "ignores": 0, "shows_after_s": 0.0, **found}
+        usual = {"deaf_s": 0.0, "ignores": 0, "shows_after_s": 0.0, "asks": "Do you want to go on?"}
+        return {"does": "starting", **usual, **found}
 
     def log(self, what: str, text: str) -> None:
         with open("log", "a") as f:
@@ -132,7 +156,9 @@ class Stub:
         is_hidden = time.monotonic() < self.pasted_at + wish["shows_after_s"]
         draft = self.draft.split("\n") if self.draft and not is_hidden else []
         tick = int(time.monotonic() * 5)
-        title, lines = self.draw_lines(Now(wish["does"], draft, self.queued, tick))
+        title, lines = self.draw_lines(
+            Now(wish["does"], draft, self.queued, tick, wish["asks"], self.marked)
+        )
         if (title, lines) != self.drawn:
             self.drawn = title, lines
             text = "\r\n".join(lines)
@@ -151,25 +177,40 @@ class Stub:
         wish = self.wish()
         self.enters += 1
         if wish["does"] == "asking":
-            self.log("approved", "")
-            self.become("idle")
+            self.answer()
         elif time.monotonic() < self.pasted_at + wish["deaf_s"] or self.enters <= wish["ignores"]:
             self.log("ignored", "")
         elif self.draft:
             if wish["does"] == "busy" and self.style in ("claude", "opencode"):
                 self.queued.append(self.draft)
             self.log("taken", self.draft)
+            if self.draft == "/exit":
+                sys.exit()
+            if wish.get("works_then"):
+                self.become("busy")
             self.draft = ""
 
+    def answer(self) -> None:
+        """Enter into the dialog: what was typed is taken, else what is marked."""
+        answers = ANSWERS[self.style]
+        typed = [a for a in answers if self.draft and a.lower().startswith(self.draft)]
+        self.log("chosen", (typed or [answers[self.marked]])[0])
+        self.draft, self.marked = "", 0
+        self.become("idle")
+
     def type(self, text: str) -> None:
-        if self.wish()["does"] == "asking":
-            if self.style == "aider":
-                self.log("typed", text)
-            elif text.isdigit():
-                self.log("chosen", text)
-                self.become("idle")
-        else:
+        wish = self.wish()
+        answers = ANSWERS[self.style]
+        if wish["does"] != "asking" or self.style == "aider":
             self.draft += text
+        elif text.isdigit() and wish.get("keys_move"):
+            self.marked = int(text) - 1
+        elif text.isdigit() and self.style != "opencode" and not wish.get("obeys_no_key"):
+            self.log("chosen", answers[int(text) - 1])
+            self.become("idle")
+
+    def move(self, by: int) -> None:
+        self.marked = (self.marked + by) % len(ANSWERS[self.style])
 
     def run(self) -> None:
         tty.setraw(0)
@@ -186,6 +227,9 @@ class Stub:
                         break
                     self.paste(pending[6:end].decode())
                     pending = pending[end + 6 :]
+                elif pending[:3] in ARROWS:
+                    self.move(ARROWS[pending[:3]])
+                    pending = pending[3:]
                 elif pending.startswith(b"\r"):
                     self.enter()
                     pending = pending[1:]

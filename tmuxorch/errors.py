@@ -143,6 +143,12 @@ class AgentAsks(TmuxorchError):
     code = "waiting"
 
 
+class QuestionChanged(TmuxorchError):
+    """What the agent asks is not what was to be answered."""
+
+    code = "question_changed"
+
+
 class NotReady(TmuxorchError):
     """The agent takes no message now; nothing was pasted."""
 

@@ -111,6 +111,7 @@ class EventKind(StrEnum):
     ADOPTED = "adopted"
     RENAMED = "renamed"
     SEEN = "seen"
+    ANSWERED = "answered"
     STOPPING = "stopping"
     STOPPED = "stopped"
     ENDED = "ended"

@@ -4,55 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import World, wait_for
-
-STUB = Path(__file__).parents[1] / "stub_agent.py"
-STYLES = ("claude", "codex", "gemini", "opencode", "aider")
-
-
-class Stage:
-    """One worker that is a stub of a program, and what it was given."""
-
-    def __init__(self, world: World, style: str) -> None:
-        self.world = world
-        command = json.dumps([sys.executable, str(STUB), style])
-        config = f'[agents.{style}]\ncommand = {command}\ntask = "none"\nresume = []\n'
-        Path(world.environ["TMUXORCH_CONFIG"]).write_text(config)
-        self.made = world.new("-n", "a", "-a", style)
-        self.directory = Path(self.made["worktree"])
-
-    def does(self, what: str, **wish: Any) -> None:
-        """Have it do this, and wait until it is seen to."""
-        new = self.directory / "state.new"
-        new.write_text(json.dumps({"does": what, **wish}))
-        new.rename(self.directory / "state")
-        seen = {"idle": "idle", "busy": "working", "asking": "waiting"}.get(what)
-        if seen:
-            wait_for(lambda: self.status() == seen, what=f"{what} to be seen")
-
-    def status(self) -> str:
-        return str(self.explained()["status"])
-
-    def explained(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.world.json("explain", "a")
-        return found
-
-    def log(self, *kinds: str) -> list[tuple[str, str]]:
-        path = self.directory / "log"
-        rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        return [(what, text) for what, text in rows if not kinds or what in kinds]
-
-    def pasted(self) -> list[str]:
-        return [text for _, text in self.log("pasted")]
-
-    def taken(self) -> list[str]:
-        return [text for _, text in self.log("taken")]
+from tests.staging import STYLES, Stage
+from tests.stub_agent import ANSWERS
 
 
 @pytest.fixture
@@ -119,6 +77,22 @@ def test_one_without_an_input_box_while_it_works_is_not_sent_to(stage: Stage) ->
 
 
 @of_every_program
+def test_one_that_begins_to_work_has_taken_it(stage: Stage) -> None:
+    stage.does("idle", works_then=True)
+    assert stage.world.run("send", "a", "a long task").stdout == "delivered\n"
+    assert stage.taken() == ["a long task"]
+
+
+@of_every_program
+def test_a_text_that_ends_the_program_is_sent(stage: Stage) -> None:
+    stage.does("idle")
+    done = stage.world.run("send", "a", "/exit")
+    assert done.stdout in ("", "delivered\n")
+    assert "nothing was sent" not in done.stderr
+    assert stage.taken() == ["/exit"]
+
+
+@of_every_program
 def test_one_that_starts_is_waited_for(stage: Stage) -> None:
     stage.does("starting")
     told = stage.directory / "told"
@@ -174,11 +148,12 @@ def test_a_message_that_looks_like_an_answer_is_a_message(stage: Stage) -> None:
     assert stage.taken() == [text]
 
 
-@pytest.mark.parametrize("stage", ["claude", "codex", "gemini"], indirect=True)
+@of_every_program
 def test_an_answer_is_given_to_the_open_question(stage: Stage) -> None:
     stage.does("asking")
-    assert stage.world.run("send", "a", "2", "--answer").stdout == "delivered\n"
-    assert stage.log() == [("chosen", "2")]
+    key = "n" if stage.style == "aider" else "2"
+    assert stage.world.run("send", "a", key, "--answer").stdout == "delivered\n"
+    assert stage.log() == [("chosen", ANSWERS[stage.style][1])]
 
 
 @of_claude

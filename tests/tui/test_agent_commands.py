@@ -9,6 +9,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tests.conftest import World, wait_for
+from tests.staging import Stage as StubWorker
 from tests.tui.conftest import Stage
 from tmuxorch.adapters.store.records import open_store
 from tmuxorch.model import State
@@ -16,6 +17,7 @@ from tmuxorch.tui.screens.confirmation import Confirmation
 from tmuxorch.tui.screens.page import Page
 from tmuxorch.tui.screens.triage import Triage
 from tmuxorch.tui.screens.worker_form import WorkerForm
+from tmuxorch.tui.screens.write import WriteMessage
 
 READER = ("--", "sh", "-c", "echo I am the agent; cat >out.txt")
 
@@ -135,6 +137,25 @@ def test_i_sends_to_the_selected_and_to_all_marked(stage: Stage) -> None:
 
     stage.play(story)
     assert "never" not in received(a)
+
+
+def test_a_message_that_was_refused_keeps_its_draft(stage: Stage) -> None:
+    worker = StubWorker(stage.world, "claude")
+    worker.does("asking", asks="May I touch it?")
+
+    async def story(_: Pilot[None]) -> None:
+        await stage.until(lambda: stage.selected == "a")
+        await stage.press("i", *"do not", "enter")
+        await stage.see("nothing was sent")
+        await stage.see("May I touch it?")
+        await stage.see("do not")
+        assert isinstance(stage.app.screen, WriteMessage)
+        worker.does("idle")
+        await stage.press("enter")
+        await stage.until(lambda: worker.taken() == ["do not"])
+
+    stage.play(story)
+    assert worker.log() == [("pasted", "do not"), ("taken", "do not")]
 
 
 def test_d_says_what_is_at_stake_and_escape_keeps_it(stage: Stage) -> None:

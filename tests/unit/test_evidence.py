@@ -20,6 +20,10 @@ CODEX_PROMPT = ["• I am answering slowly: one two", "", "› Ask Codex to do a
 CLAUDE_PROMPT = ["● Done.", "─" * 40, "❯ ", "─" * 40, "  ? for shortcuts"]
 CLAUDE_BUSY = ["✻ Cooking… (3s · ↓ 20 tokens)", *CLAUDE_PROMPT[1:]]
 CLAUDE_ASKS = ["─" * 40, " Do you want to proceed?", " ❯ 1. Yes", "   2. No", " Esc to cancel"]
+OPENCODE_ALLOWS = [
+    "  ┃  △ Always allow", "  ┃", "  ┃  - /tmp/*", "  ┃",
+    "  ┃   Confirm   Cancel      ⇆ select  enter confirm",
+]  # fmt: skip
 CLAUDE_ODD = ["A dialog of a later version"]
 
 
@@ -34,6 +38,14 @@ def judged(agent: str, lines: Sequence[str] = (), **facts: object) -> Judgement:
         ("codex streams, as its title alone says", "codex", "⠧ w", CODEX_PROMPT, WORKING, "title"),
         ("codex is done", "codex", "w", CODEX_PROMPT, IDLE, "screen"),
         ("codex asks", "codex", "[ . ] Action Required | w", CODEX_PROMPT, WAITING, "title"),
+        (
+            "opencode asks before it allows for long",
+            "opencode",
+            "OC | t",
+            OPENCODE_ALLOWS,
+            WAITING,
+            "screen",
+        ),
         ("claude works", "claude", "⠂ t", CLAUDE_BUSY, WORKING, "title"),
         ("claude is done", "claude", "✳ t", CLAUDE_PROMPT, IDLE, "title"),
         ("claude asks below a title of rest", "claude", "✳ t", CLAUDE_ASKS, WAITING, "screen"),

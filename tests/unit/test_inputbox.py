@@ -43,6 +43,10 @@ BOXES = {
         "opencode",
         "  ┃                 title\n  ┃  one            path\n  ┃  Build · lab\n  ╹▀▀▀▀▀▀▀▀▀▀    x",
         "one"),
+    "opencode, a list of commands above it": (
+        "opencode",
+        "  ┃ /exit   Exit the app      ┃\n  ┃ /export   Export it     ┃\n"
+        "  ┃\n  ┃  /exit\n  ┃\n  ┃  Build · lab\n  ╹" + "▀" * 40, "/exit"),
     "opencode asks": ("opencode", "  ┃  △ Permission required\n  ┃   Allow once   Reject\n", None),
     "aider, empty": ("aider", f"Tokens: 1\n{RULE}\n> ", ""),
     "aider, with a file": ("aider", f"{RULE}\nmade.txt\narchitect> one\ntwo", "one\ntwo"),

@@ -20,6 +20,7 @@ VERBS = {
     "show": "one agent, with its health facts",
     "attach": "look at an agent's window",
     "send": "send a message to an agent",
+    "answer": "choose an answer of the question that an agent asks",
     "logs": "an agent's screen and scrollback",
     "diff": "an agent's work against its base",
     "merge": "bring its work into its base branch",
@@ -142,6 +143,17 @@ def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> lis
 
     agents = Listing.open(paths.state_dir(os.environ)).agents()
     return sorted(agent.task.name for agent in agents if agent.task.name.startswith(incomplete))
+
+
+def complete_choice(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Keys of the answers that the named agent's question offers, for the shell."""
+    from tmuxorch import paths
+    from tmuxorch.service.listing import Listing
+
+    agents = Listing.open(paths.state_dir(os.environ)).agents()
+    asked = [a.run.question for a in agents if a.task.name == ctx.params.get("name")]
+    keys = [choice.key for question in asked if question for choice in question.choices]
+    return [key for key in keys if key.startswith(incomplete)]
 
 
 def complete_removed(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

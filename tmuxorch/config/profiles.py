@@ -26,6 +26,14 @@ class TaskBy(StrEnum):
     NONE = "none"
 
 
+class AnswerBy(StrEnum):
+    """How one of the choices that a question offers is taken."""
+
+    KEY = "key"
+    LINE = "line"
+    ARROWS = "arrows"
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One `[agents.NAME]`. An empty pattern matches nothing; an empty `resume` cannot resume.
@@ -53,6 +61,7 @@ class Profile:
     queued: str = ""
     leads: tuple[str, ...] = ()
     literal: str = ""
+    answer: AnswerBy = AnswerBy.KEY
     region: int = 15
     env: Mapping[str, str] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
-from tmuxorch.config.profiles import TaskBy
+from tmuxorch.config.profiles import AnswerBy, TaskBy
 from tmuxorch.model import DeadPolicy, Kind
 
 Key = tuple[str, ...]
@@ -174,6 +174,7 @@ AGENT: Mapping[str, Rule] = {
     "queued": _regex,
     "leads": _leads,
     "literal": _text,
+    "answer": _one_of(AnswerBy),
     "region": _count(1),
     "kind": _kind_or_empty,
 }

@@ -103,6 +103,37 @@ def without_faint(line: str) -> str:
     return "".join(shown)
 
 
+def backgrounds(line: str) -> list[str]:
+    """What each character of the line is drawn on: its codes, "" for the terminal's own."""
+    found: list[str] = []
+    ground, at = "", 0
+    for escape in _ESCAPE.finditer(line):
+        found += [ground] * (escape.start() - at)
+        at = escape.end()
+        if escape[1] is not None:
+            ground = _ground(escape[1], ground)
+    return found + [ground] * (len(line) - at)
+
+
+def _ground(codes: str, ground: str) -> str:
+    """After these codes; colours change places when they are reversed."""
+    parts = codes.replace(":", ";").split(";")
+    at = 0
+    while at < len(parts):
+        code = parts[at]
+        length = 1
+        if code in ("38", "48", "58"):
+            length = 5 if parts[at + 1 : at + 2] == ["2"] else 3
+        if code == "48":
+            ground = ";".join(parts[at : at + length])
+        elif code == "7" or re.fullmatch("4[0-7]|10[0-7]", code):
+            ground = code
+        elif code in ("", "0", "27", "49"):
+            ground = ""
+        at += length
+    return ground
+
+
 def _is_faint(codes: str, faint: bool) -> bool:
     """After these codes; the 2 of a colour (`38;2;…`, `38;5;2`) is none of them."""
     parts = codes.replace(":", ";").split(";")

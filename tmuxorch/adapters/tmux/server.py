@@ -212,22 +212,20 @@ class Tmux:
             stdin=data,
         )
 
-    def press_enter(self, pane: PaneId, *, while_shown: str = "") -> None:
-        """Press Enter; only if in that very moment these words stand on the pane's screen.
+    def press(self, pane: PaneId, key: str, *, while_shown: str = "") -> None:
+        """Press a key by its name, or one letter or digit, as somebody at the keyboard would; only
+        if in that very moment these words stand on the pane's screen.
 
         Words are letters, digits and single spaces: anything else means something to tmux.
         """
         leave_mode = f"copy-mode -q -t {pane}"
-        press = f"send-keys -t {pane} Enter"
+        is_name = len(key) > 1
+        press = f"send-keys {'' if is_name else '-l '}-t {pane} {key}"
         if while_shown:
             shown = f"#{{C:{while_shown}}}"
             self.run("if-shell", "-F", "-t", pane, shown, f"{leave_mode} ; {press}")
         else:
             self.run(*leave_mode.split(), ";", *press.split())
-
-    def type_key(self, pane: PaneId, key: str) -> None:
-        """Type one letter or digit, as somebody at the keyboard would."""
-        self.run("copy-mode", "-q", "-t", pane, ";", "send-keys", "-l", "-t", pane, key)
 
 
 def find_program() -> str:

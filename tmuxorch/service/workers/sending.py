@@ -13,27 +13,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.system.locks import flock
 from tmuxorch.adapters.system.run import Timeout
 from tmuxorch.core.evidence import Source
-from tmuxorch.core.inputbox import holds, plain_words, read_box, without_escapes
+from tmuxorch.core.inputbox import holds, plain_words, read_box
 from tmuxorch.core.literal import find_control
-from tmuxorch.core.observation import Alive
 from tmuxorch.core.view import describe_question
 from tmuxorch.errors import AgentAsks, BadText, NotDelivered, NotReady, NotRunning
 from tmuxorch.model import Status
 from tmuxorch.service.health.activity import profile_of
-from tmuxorch.service.health.explaining import judge_now
-from tmuxorch.service.workers.visibility import find_pane
+from tmuxorch.service.workers import answering
+from tmuxorch.service.workers.onlooker import Onlooker, poll
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from tmuxorch.config import Config
     from tmuxorch.config.profiles import Profile
     from tmuxorch.core.evidence import Judgement
-    from tmuxorch.model import Agent, Question
+    from tmuxorch.model import Agent
     from tmuxorch.service.context import Context
 
 MAX_TEXT_BYTES = 1024 * 1024
@@ -41,7 +37,6 @@ READY_S = 20.0  # a program that has just started is waited for
 SHOWN_S = 8.0  # for the box to show what was pasted
 TAKEN_S = 8.0  # for it to leave the box
 ECHO_S = 0.3  # for a screen without a known box to show that anything came
-STEP_S = 0.03
 QUEUED_S = 1.0  # for a program that works to say that it has put the text by
 AGAIN_S = 1.5  # the box shows it still: the Enter came too soon for the program
 BOXLESS_S = 3.0  # for an idle program that has just started to draw its box
@@ -152,8 +147,7 @@ class _Sending:
         self.profile = profile
         self.text = text
         self.manner = manner
-        self.tmux = ctx.tmux(agent.run.socket)
-        self.lines: Sequence[str] = ()
+        self.onlooker = Onlooker(ctx, agent, profile)
 
     def run(self) -> Delivery:
         now = self._look()
@@ -173,22 +167,10 @@ class _Sending:
     # -- looks ------------------------------------------------------------------
 
     def _look(self) -> Judgement:
-        """What the agent does now; keeps the screen that was read."""
-        if self.agent.run.process is None or not isinstance(
-            procfs.observe_process(self.agent.run.process), Alive
-        ):
-            raise NotRunning(
-                f"{self.name} has ended, so nothing was sent; start it again with "
-                f"`tmuxorch restart {self.name}`"
-            )
-        self.pane = find_pane(self.ctx, self.agent)
-        self.lines = self.tmux.capture(self.pane.place.pane, escapes=True).splitlines()
-        agent = self.ctx.store.agent(self.agent.task.id) or self.agent
-        plain = [without_escapes(line) for line in self.lines]
-        return judge_now(self.ctx, self.profile, agent, self.pane, plain)
+        return self.onlooker.look()
 
     def _box(self) -> str | None:
-        return read_box(self.profile, self.lines) if self.profile else None
+        return read_box(self.profile, self.onlooker.lines) if self.profile else None
 
     def _has_box(self) -> bool:
         return bool(self.profile and self.profile.box)
@@ -240,39 +222,31 @@ class _Sending:
                 f"(`tmuxorch attach {self.name}`)"
             )
 
-    def _poll(self, seconds: float, ask: Callable[[], bool]) -> bool:
-        deadline = time.monotonic() + seconds
-        while not ask():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(STEP_S)
-        return True
-
     # -- deeds ------------------------------------------------------------------
 
     def _paste(self) -> None:
         buffer = f"tmuxorch-{self.agent.task.id}-{os.getpid()}"
-        self.tmux.paste(self.pane.place.pane, self.text.encode(), buffer=buffer)
+        self.onlooker.tmux.paste(self.onlooker.pane, self.text.encode(), buffer=buffer)
 
     def _press(self, written: str) -> None:
         """Enter, only while the box is seen to hold the text, and no question is open."""
-        self.tmux.press_enter(self.pane.place.pane, while_shown=plain_words(written))
+        self.onlooker.press("Enter", while_shown=plain_words(written))
 
     def _send_blindly(self, now: Judgement) -> Delivery:
         """To a program of whose input nothing is known: only an open question can be seen."""
-        before = list(self.lines)
+        before = list(self.onlooker.lines)
         self._paste()
 
         def is_echoed() -> bool:
             nonlocal now
             now = self._look()
-            return self.lines != before
+            return self.onlooker.lines != before
 
-        self._poll(ECHO_S, is_echoed)
+        poll(ECHO_S, is_echoed)
         self._refuse_question(
             now, "Enter was not pressed: the text was pasted just when the question came"
         )
-        self.tmux.press_enter(self.pane.place.pane)
+        self.onlooker.press("Enter")
         return Delivery.SENT
 
     def _wait_shown(self) -> str:
@@ -288,7 +262,7 @@ class _Sending:
             seen[0] = written
             return bool(written) and rests and holds(written, self.text)
 
-        if self._poll(SHOWN_S, is_shown):
+        if poll(SHOWN_S, is_shown):
             return seen[0]
         left = f"its input box holds {_shown(seen[0])}" if seen[0] else "its input box is empty"
         raise NotDelivered(
@@ -299,14 +273,18 @@ class _Sending:
         """Wait until the text has left the box; press again while it is seen to be there."""
         pressed_at = time.monotonic()
         still = written
+        without = 0
 
         def is_gone() -> bool:
-            nonlocal pressed_at, still
+            nonlocal pressed_at, still, without
             now = self._look()
             box = self._box()
             still = box or ""
+            without = without + 1 if box is None else 0
             if box is None:
-                return now.status is Status.WAITING
+                # Some have no box while they work; of others one look may miss it.
+                works = now.status is Status.WORKING and now.by is Source.SCREEN
+                return now.status is Status.WAITING or (works and without > 1)
             if not box or not holds(box, self.text):
                 return True
             if time.monotonic() - pressed_at > AGAIN_S and now.status is not Status.WAITING:
@@ -314,7 +292,11 @@ class _Sending:
                 pressed_at = time.monotonic()
             return False
 
-        if not self._poll(TAKEN_S, is_gone):
+        try:
+            is_taken = poll(TAKEN_S, is_gone)
+        except NotRunning:  # the text told it to end, or it ended over it
+            return Delivery.SENT
+        if not is_taken:
             if not still:
                 return Delivery.SENT
             raise NotDelivered(
@@ -329,60 +311,45 @@ class _Sending:
 
         def is_said() -> bool:
             self._look()
-            shown = "\n".join(without_escapes(line) for line in self.lines)
+            shown = "\n".join(self.onlooker.plain)
             return re.search(queued, shown, re.MULTILINE) is not None
 
-        return bool(queued) and self._poll(QUEUED_S, is_said)
+        return bool(queued) and poll(QUEUED_S, is_said)
 
     # -- answers ----------------------------------------------------------------
 
     def _answer(self, now: Judgement) -> Delivery:
-        """Give the text to the open question; Enter only into that very question."""
+        """Give the text to the open question: as one of its choices, or in words if it has none;
+        Enter only into that very question."""
         if now.status is not Status.WAITING:
             raise NotReady(f"{self.name} asks nothing (it is {now.status}); nothing was sent")
-        question, before = now.question, list(self.lines)
-        pane = self.pane.place.pane
-        keys = {choice.key for choice in question.choices} if question else set()
-        if self.text in keys and len(self.text) == 1:
-            self.tmux.type_key(pane, self.text)
-        elif keys and not self._takes_words(question):
-            raise NotReady(
-                f"{self.text!r} is none of the answers, so nothing was sent; {self.name} asks:\n"
-                f"{describe_question(question)}"
-            )
-        else:
-            self._paste()
+        question, before = now.question, list(self.onlooker.lines)
+        if question is not None and question.choices:
+            answering.choose(self.onlooker, question, self.text)
+            return Delivery.DELIVERED
+        self._paste()
 
         def is_echoed() -> bool:
             nonlocal now
             now = self._look()
-            return self.lines != before
+            return self.onlooker.lines != before
 
-        if not self._poll(SHOWN_S if keys else ECHO_S, is_echoed) and keys:
-            raise NotDelivered(f"{self.name} showed nothing of the answer; Enter was not pressed")
-        if now.status is Status.WAITING and _same(now.question, question):
-            self.tmux.press_enter(pane)
+        poll(ECHO_S, is_echoed)
+        if now.status is Status.WAITING and now.question == question:
+            self.onlooker.press("Enter")
 
         def is_answered() -> bool:
             nonlocal now
             now = self._look()
-            return now.status is not Status.WAITING or not _same(now.question, question)
+            return now.status is not Status.WAITING or now.question != question
 
         if not self.manner.confirm:
             return Delivery.SENT
-        if not self._poll(TAKEN_S, is_answered):
+        if not poll(TAKEN_S, is_answered):
             raise NotDelivered(
                 f"{self.name} still asks the same:\n{describe_question(now.question)}"
             )
         return Delivery.DELIVERED
-
-    def _takes_words(self, question: Question | None) -> bool:
-        """Whether it can be answered in words; a list of choices takes its own keys alone."""
-        return question is None or not question.choices
-
-
-def _same(one: Question | None, other: Question | None) -> bool:
-    return one == other
 
 
 def _shown(written: str) -> str:

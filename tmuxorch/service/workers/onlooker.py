@@ -1,0 +1,69 @@
+"""Looks at an agent's screen while something is typed into it, and the keys pressed there."""
+
+from __future__ import annotations
+
+import time
+
+from tmuxorch.adapters.system import procfs
+from tmuxorch.core.inputbox import without_escapes
+from tmuxorch.core.observation import Alive
+from tmuxorch.errors import NotRunning
+from tmuxorch.service.health.explaining import judge_now
+from tmuxorch.service.workers.visibility import find_pane
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tmuxorch.config.profiles import Profile
+    from tmuxorch.core.evidence import Judgement
+    from tmuxorch.model import Agent, PaneId
+    from tmuxorch.service.context import Context
+
+STEP_S = 0.03
+
+
+class Onlooker:
+    """One agent's screen: `lines` are those of the last look, with their escapes."""
+
+    def __init__(self, ctx: Context, agent: Agent, profile: Profile | None) -> None:
+        self.ctx = ctx
+        self.agent = agent
+        self.name = agent.task.name
+        self.profile = profile
+        self.tmux = ctx.tmux(agent.run.socket)
+        self.pane: PaneId
+        self.lines: Sequence[str] = ()
+
+    @property
+    def plain(self) -> Sequence[str]:
+        return [without_escapes(line) for line in self.lines]
+
+    def look(self) -> Judgement:
+        """What the agent does now; `NotRunning` if its process has ended."""
+        if self.agent.run.process is None or not isinstance(
+            procfs.observe_process(self.agent.run.process), Alive
+        ):
+            raise NotRunning(
+                f"{self.name} has ended, so nothing was sent; start it again with "
+                f"`tmuxorch restart {self.name}`"
+            )
+        pane = find_pane(self.ctx, self.agent)
+        self.pane = pane.place.pane
+        self.lines = self.tmux.capture(self.pane, escapes=True).splitlines()
+        agent = self.ctx.store.agent(self.agent.task.id) or self.agent
+        return judge_now(self.ctx, self.profile, agent, pane, self.plain)
+
+    def press(self, key: str, *, while_shown: str = "") -> None:
+        """Press a key; only while these plain words stand on the screen, if any are given."""
+        self.tmux.press(self.pane, key, while_shown=while_shown)
+
+
+def poll(seconds: float, ask: Callable[[], bool]) -> bool:
+    """Ask until it is so, or the time is up."""
+    deadline = time.monotonic() + seconds
+    while not ask():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(STEP_S)
+    return True
