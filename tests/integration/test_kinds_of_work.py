@@ -11,8 +11,11 @@ import pytest
 
 from tests.workshop import Workshop, write
 from tmuxorch.adapters.git import packs
+from tmuxorch.core.observation import Unknown
 from tmuxorch.core.stake import Stake, describe
+from tmuxorch.errors import CannotSave
 from tmuxorch.model import State
+from tmuxorch.service.care.repository_lock import mend
 from tmuxorch.service.removal.work import observe_stake
 
 Kind = Callable[[Workshop, Path], None]
@@ -681,5 +684,29 @@ def test_a_bug_in_saving_quarantines_and_the_next_removal_begins_anew(
     (kept,) = shop.ctx.store.agents()
     assert kept.state is State.QUARANTINED
     assert (Path(agent.task.worktree) / "new.txt").read_text() == "work\n"
+    again = shop.restore(shop.remove(kept))
+    assert (Path(again.task.worktree) / "new.txt").read_text() == "work\n"
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_worktree_that_git_moved_is_not_removed_as_if_it_were_empty(
+    shop: Workshop, recorded: bool
+) -> None:
+    agent = shop.worker()
+    top, there = Path(agent.task.worktree), shop.directory / "moved"
+    write(top / "new.txt", "work\n")
+    if recorded:
+        mend(shop.ctx, agent.task.repo)
+    shop.sh(shop.repo, "worktree", "move", "-f", "-f", str(top), str(there))
+    [agent] = shop.ctx.store.agents()
+    assert (agent.admin is not None) is recorded
+    stake = observe_stake(agent)
+    assert isinstance(stake, Unknown)
+    assert str(there) in stake.why
+    with pytest.raises(CannotSave, match="moved to"):
+        shop.remove(agent)
+    [kept] = shop.ctx.store.agents()
+    assert kept.state is State.QUARANTINED
+    shop.sh(shop.repo, "worktree", "move", "-f", "-f", str(there), str(top))
     again = shop.restore(shop.remove(kept))
     assert (Path(again.task.worktree) / "new.txt").read_text() == "work\n"

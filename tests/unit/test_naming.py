@@ -147,6 +147,18 @@ def test_what_means_no_agent_is_unknown(query: str) -> None:
     assert naming.match(query, AGENTS) == ()
 
 
+@pytest.mark.parametrize("name", ["bbbb22222222", "0123456789ab"])
+def test_no_agent_is_given_the_name_that_is_shaped_as_an_id(name: str) -> None:
+    with pytest.raises(BadName, match="for an id"):
+        naming.check_new_name(name)
+    assert naming.check_new_name(name[1:]) == name[1:]
+
+
+def test_a_beginning_of_a_name_and_of_another_id_is_ambiguous() -> None:
+    found = naming.match("cafe1", [("cafe1-menu", "aaaa11111111"), ("x", "cafe12345678")])
+    assert len(found) == 2
+
+
 def test_an_ambiguous_prefix_gives_all_that_it_can_mean() -> None:
     assert {name for name, _ in naming.match("f", AGENTS)} == {"fix", "fix-login"}
     assert {name for name, _ in naming.match("dddd", AGENTS)} == {"dead-code", "other"}

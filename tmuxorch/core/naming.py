@@ -29,6 +29,7 @@ _FILLERS = frozenset(
     )
 )
 
+_ID = re.compile(r"[0-9a-f]{12}")
 _ID_PREFIX_MIN = 4
 
 Candidate = tuple[str, str]
@@ -66,6 +67,14 @@ def check_name(name: str) -> str:
         f'"{literal(name[:60])}" cannot be a name: use up to {NAME_MAX} of a-z, 0-9 and -, '
         f'beginning with a letter or digit, such as "{name_from_task(name, ())}"'
     )
+
+
+def check_new_name(name: str) -> str:
+    """The name itself, if an agent may be given it: one that is shaped as an id could be taken
+    for another's."""
+    if _ID.fullmatch(check_name(name)):
+        raise BadName(f'"{name}" cannot be a name: it could be taken for an id; choose another')
+    return name
 
 
 def default_branch(name: str, prefix: str) -> str:
@@ -109,13 +118,16 @@ def match(
 ) -> tuple[Candidate, ...]:
     """All candidates the query can mean; exactly one means it is found.
 
-    Its name or its id is meant before a beginning of either; of names not, where only
-    `whole_names` count.
+    The first of these that anything satisfies decides: its name, its id, the beginning of
+    either; of names only whole ones, where `whole_names` count.
     """
     if not query:
         return ()
+    found = tuple(c for c in candidates if c[0] == query) or tuple(
+        c for c in candidates if c[1] == query
+    )
     is_long = len(query) >= _ID_PREFIX_MIN
-    return tuple(c for c in candidates if query in c[:2]) or tuple(
+    return found or tuple(
         c
         for c in candidates
         if (c[0].startswith(query) and not whole_names) or (is_long and c[1].startswith(query))

@@ -106,7 +106,7 @@ def _plan(ctx: Context, entry: HistoryEntry, name: str | None) -> _Plan:
     taken = {agent.task.name for agent in agents if agent.task.repo == entry.task.repo}
     if name is None:
         name = naming.unique_name(entry.task.name, taken)
-    elif naming.check_name(name) in taken:
+    elif naming.check_new_name(name) in taken:
         raise NameTaken(f"the name {name!r} is taken in {entry.task.repo}; choose another with -n")
     branch, made = _choose_branch(repo, entry, commit)
     is_there = git.branch_commit(repo, branch) is not None

@@ -258,7 +258,7 @@ def _choose_name(ctx: Context, request: Request) -> str:
     taken = {agent.task.name for agent in ctx.store.agents(repo=request.repo.root)}
     if request.name is None:
         return naming.name_from_task(request.task, taken)
-    name = naming.check_name(request.name)
+    name = naming.check_new_name(request.name)
     if name in taken:
         raise NameTaken(
             f"the name {name!r} is taken in {request.repo.root}; choose another with -n"

@@ -23,7 +23,7 @@ def rename(ctx: Context, agent: Agent, name: str) -> Agent:
     The worktree and branch stay: programs in it know their paths, and the branch may have
     been pushed.
     """
-    naming.check_name(name)
+    naming.check_new_name(name)
     if agent.state not in RENAMABLE:
         raise StateConflict(f"{agent.task.name} is {agent.state} and cannot be renamed now")
     if name == agent.task.name:
