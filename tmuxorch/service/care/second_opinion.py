@@ -12,9 +12,11 @@ from tmuxorch.adapters.git.branches import branch_commits
 from tmuxorch.adapters.git.location import find_repo
 from tmuxorch.adapters.git.second_opinion import ask_gitpython
 from tmuxorch.adapters.tmux.second_opinion import ask_libtmux, describe
+from tmuxorch.adapters.tmux.server import Tmux
 from tmuxorch.core.observation import Unknown
 from tmuxorch.errors import TmuxorchError
 from tmuxorch.service.care.doctor import Check
+from tmuxorch.service.health.panes import ANSWER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,7 +37,8 @@ def check_second_opinions(ctx: Context) -> Iterator[Check]:
 
 
 def _both_of_tmux(ctx: Context, socket: str) -> tuple[Seen, Seen | Unknown]:
-    tmux = ctx.tmux(socket)
+    # Whoever does not answer now is told of where the agents are looked at.
+    tmux = Tmux(socket, timeout_s=min(ctx.tmux_timeout_s, ANSWER_S))
 
     def look() -> Seen:
         return {pane.place.pane: describe(pane.place.window, pane.pid) for pane in tmux.panes()}

@@ -8,6 +8,7 @@ screen in the moment of the key.
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from tmuxorch.config.profiles import AnswerBy
 from tmuxorch.core.inputbox import plain_words
@@ -18,7 +19,6 @@ from tmuxorch.model import EventKind, Status
 from tmuxorch.service.health.activity import profile_of
 from tmuxorch.service.workers.onlooker import Onlooker, in_turn, poll
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmuxorch.config import Config
     from tmuxorch.core.evidence import Judgement

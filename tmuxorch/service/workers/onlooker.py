@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from tmuxorch.adapters.system import procfs
 from tmuxorch.adapters.system.locks import flock
@@ -15,7 +16,6 @@ from tmuxorch.errors import NotReady, NotRunning
 from tmuxorch.service.health.explaining import judge_now
 from tmuxorch.service.workers.visibility import find_pane
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
