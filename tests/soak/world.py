@@ -182,9 +182,13 @@ class World:
     def age_remains(self) -> None:
         """Let hours pass for locks and temporary indexes: nobody may take young ones away."""
         then = time.time() - 2 * 3600
-        own = self.repo / ".git"
-        for path in (*own.rglob("*.lock"), *own.glob("worktrees/*/tmuxorch-*")):
-            os.utime(path, (then, then))
+        # What comes and goes meanwhile is not waited for; `rglob` would fail of it.
+        for top, directories, files in os.walk(self.repo / ".git"):
+            in_admin = os.path.basename(os.path.dirname(top)) == "worktrees"
+            for name in (*directories, *files):
+                if name.endswith(".lock") or (in_admin and name.startswith("tmuxorch-")):
+                    with suppress(FileNotFoundError):
+                        os.utime(os.path.join(top, name), (then, then))
 
     # -- ours --------------------------------------------------------------------
 
